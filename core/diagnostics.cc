@@ -44,6 +44,15 @@ std::map<std::string, Diagnostics::Counter> Diagnostics::Snapshot() const {
   return {counters_.begin(), counters_.end()};
 }
 
+std::vector<std::pair<std::string, std::uint64_t>> Diagnostics::Counts() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::string, std::uint64_t>> counts;
+  for (const auto& [name, counter] : counters_) {
+    counts.emplace_back(name, counter.count);
+  }
+  return counts;
+}
+
 std::uint64_t Diagnostics::CountOf(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto it = counters_.find(name);

@@ -11,7 +11,7 @@ struct DTypeRow {
   int size;
   std::int64_t scalar_type;
   std::string_view name;
-  std::array<std::string_view, 5> spellings;
+  std::array<std::string_view, 5> spellings;  // PyTorch's own first
 };
 
 constexpr std::array kDTypeRows = {
@@ -21,10 +21,10 @@ constexpr std::array kDTypeRows = {
     DTypeRow{DType::kBFloat16, 2, 15, "bfloat16", {"c10::BFloat16", "BFloat16", "bf16", "", ""}},
     DTypeRow{DType::kInt8, 1, 1, "int8", {"signed char", "Char", "char", "", ""}},
     DTypeRow{DType::kUInt8, 1, 0, "uint8", {"unsigned char", "Byte", "byte", "", ""}},
-    DTypeRow{DType::kInt16, 2, 2, "int16", {"short", "Short", "short int", "", ""}},
+    DTypeRow{DType::kInt16, 2, 2, "int16", {"short int", "short", "Short", "", ""}},
     DTypeRow{DType::kInt32, 4, 3, "int32", {"int", "Int", "", "", ""}},
     DTypeRow{DType::kInt64, 8, 4, "int64", {"long int", "Long", "long", "long long", "int64_t"}},
-    DTypeRow{DType::kBool, 1, 11, "bool", {"Bool", "", "", "", ""}},
+    DTypeRow{DType::kBool, 1, 11, "bool", {"bool", "Bool", "", "", ""}},
     DTypeRow{
         DType::kComplex64, 8, 9, "complex64", {"c10::complex<float>", "ComplexFloat", "", "", ""}},
     DTypeRow{DType::kComplex128,
@@ -57,6 +57,11 @@ int SizeOf(DType dtype) {
 std::string_view Name(DType dtype) {
   const DTypeRow* row = Find(dtype);
   return row == nullptr ? "unknown" : row->name;
+}
+
+std::string_view PyTorchName(DType dtype) {
+  const DTypeRow* row = Find(dtype);
+  return row == nullptr ? "nullptr (uninitialized)" : row->spellings.front();
 }
 
 DType ParseDType(std::string_view text) {

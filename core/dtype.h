@@ -29,6 +29,8 @@ enum class DType : std::uint8_t {
 [[nodiscard]] int SizeOf(DType dtype);
 // "float32", "bfloat16", … : the names that reports and files use.
 [[nodiscard]] std::string_view Name(DType dtype);
+// "float", "c10::BFloat16", "nullptr (uninitialized)": as PyTorch's C++ names it, and its traces.
+[[nodiscard]] std::string_view PyTorchName(DType dtype);
 // Any spelling found in traces: "float", "Float", "c10::BFloat16", "long int", "unsigned char",
 // "Tensor(float)", "float32", "Long". kUnknown if it is none of them.
 [[nodiscard]] DType ParseDType(std::string_view text);

@@ -16,43 +16,6 @@
 namespace reprise {
 namespace {
 
-// PyTorch's spelling, which Chakra files have.
-std::string_view TensorType(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return "Tensor(float)";
-    case DType::kFloat64:
-      return "Tensor(double)";
-    case DType::kFloat16:
-      return "Tensor(c10::Half)";
-    case DType::kBFloat16:
-      return "Tensor(c10::BFloat16)";
-    case DType::kInt8:
-      return "Tensor(signed char)";
-    case DType::kUInt8:
-      return "Tensor(unsigned char)";
-    case DType::kInt16:
-      return "Tensor(short int)";
-    case DType::kInt32:
-      return "Tensor(int)";
-    case DType::kInt64:
-      return "Tensor(long int)";
-    case DType::kBool:
-      return "Tensor(bool)";
-    case DType::kComplex64:
-      return "Tensor(c10::complex<float>)";
-    case DType::kComplex128:
-      return "Tensor(c10::complex<double>)";
-    case DType::kFloat8E4M3:
-      return "Tensor(c10::Float8_e4m3fn)";
-    case DType::kFloat8E5M2:
-      return "Tensor(c10::Float8_e5m2)";
-    case DType::kUnknown:
-      break;
-  }
-  return "Tensor(nullptr (uninitialized))";
-}
-
 void AppendQuoted(std::string_view text, std::string& out) {
   out += '\'';
   for (const char c : text) {
@@ -103,23 +66,23 @@ class Formatter {
 
   void Side(const ValueList& values, IoText& io) {
     io_ = &io;
-    io.values = io.shapes = io.types = "[";
+    io.values = io.shapes = io.types = "";
+    AddToAll("[", "[");
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (i > 0) {
-        io.values += ", ";
-        io.shapes += ", ";
-        io.types += ", ";
-      }
-      io.types += '\'';
+      AddToAll(i > 0 ? ", " : "", i > 0 ? ", '" : "'");
       One(values[i]);
       io.types += '\'';
     }
-    io.values += ']';
-    io.shapes += ']';
-    io.types += ']';
+    AddToAll("]", "]");
   }
 
  private:
+  void AddToAll(std::string_view to_values_and_shapes, std::string_view to_types) {
+    io_->values += to_values_and_shapes;
+    io_->shapes += to_values_and_shapes;
+    io_->types += to_types;
+  }
+
   void One(const Value& value) {
     if (const TensorDesc* tensor = value.AsTensor()) {
       Tensor(*tensor);
@@ -152,20 +115,14 @@ class Formatter {
   }
 
   void List(const ValueList& list) {
-    io_->values += '[';
-    io_->shapes += '[';
-    io_->types += "GenericList[";
+    AddToAll("[", "GenericList[");
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (i > 0) {
-        io_->values += ", ";
-        io_->shapes += ", ";
-        io_->types += ',';
+        AddToAll(", ", ",");
       }
       One(list[i]);
     }
-    io_->values += ']';
-    io_->shapes += ']';
-    io_->types += ']';
+    AddToAll("]", "]");
   }
 
   void Tensor(const TensorDesc& t) {
@@ -179,7 +136,9 @@ class Formatter {
     io_->shapes += '[';
     AppendIntegers(t.shape, io_->shapes);
     io_->shapes += ']';
-    io_->types += TensorType(t.dtype);
+    io_->types += "Tensor(";
+    io_->types += PyTorchName(t.dtype);
+    io_->types += ')';
     if (!HasContiguousStrides(t.shape, t.strides)) {
       text_.strides.push_back(static_cast<std::int64_t>(text_.incarnations.size()));
       text_.strides.push_back(static_cast<std::int64_t>(t.strides.size()));

@@ -30,6 +30,12 @@ class Attributes {
   void Put(std::string_view name, const Value& value) {
     Write(Type{}, name, value);
   }
+  template <typename Type, typename Value>
+  void PutIf(bool wanted, std::string_view name, const Value& value) {
+    if (wanted) {
+      Put<Type>(name, value);
+    }
+  }
   void TextList(std::string_view name, const std::vector<std::string>& values) {
     Write(field::TextList{}, name, values);
   }

@@ -47,6 +47,12 @@ constexpr SharingRule Sharing(int place, std::string_view actions, std::string_v
   return {place, actions, presets, kept};
 }
 
+// CollectiveCommType: a kind's number is its first place here.
+inline constexpr std::array kCollectiveTypes = {
+    CommKind::kAllReduce,     CommKind::kReduce,    CommKind::kAllGather, CommKind::kGather,
+    CommKind::kScatter,       CommKind::kBroadcast, CommKind::kAllToAll,  CommKind::kReduceScatter,
+    CommKind::kReduceScatter, CommKind::kBarrier};
+
 namespace field {
 
 // How readers take an attribute's value. Readers accept integers and booleans of any width.

@@ -159,9 +159,7 @@ Result<std::optional<TraceMetadata>> DecodeNativeHeader(const ForeignHeader& hea
   if (header.Find(kFormatAttribute) == nullptr) {
     return std::nullopt;
   }
-  const auto clean = [](const std::string& text) {
-    return IsValidUtf8(text) ? text : ReplaceInvalidUtf8(text);
-  };
+  const auto clean = [](const std::string& text) { return ReplaceInvalidUtf8(text); };
   pb::GlobalMetadata message;
   message.set_version(clean(header.version));
   for (const ForeignAttribute& attribute : header.attributes) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "et_schema/wire.h"
 
@@ -28,6 +29,78 @@ bool ForEachField(std::string_view message, const Visit& visit) {
     }
   }
   return true;
+}
+
+// A field's text, as a view or a copy.
+template <typename T>
+[[nodiscard]] bool ReadBytes(WireCursor& cursor, T& out) {
+  std::string_view bytes;
+  const bool ok = cursor.Bytes(bytes);
+  out = bytes;
+  return ok;
+}
+
+[[nodiscard]] inline bool AddIds(WireCursor& cursor, WireType wire,
+                                 std::vector<std::uint64_t>& ids) {
+  return AddRepeated(cursor, wire, WireType::kVarint, [&](std::uint64_t bits) {
+    ids.push_back(bits);
+    return true;
+  });
+}
+
+// An IOInfo.
+template <typename Io>
+[[nodiscard]] bool ParseIo(std::string_view message, Io& io) {
+  return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
+    if (wire != WireType::kBytes || field > 3) {
+      return std::optional<bool>();
+    }
+    auto& target = field == 1 ? io.values : field == 2 ? io.shapes : io.types;
+    return std::optional(ReadBytes(cursor, target));
+  });
+}
+
+// What a Node of every schema has in the same place.
+template <typename Node>
+[[nodiscard]] std::optional<bool> ParseCommon(std::uint32_t field, WireType wire,
+                                              WireCursor& cursor, Node& node) {
+  if (field == 1 && wire == WireType::kVarint) {
+    return cursor.Varint(node.id);
+  }
+  if (field == 2 && wire == WireType::kBytes) {
+    return ReadBytes(cursor, node.name);
+  }
+  if (field == 3 && wire == WireType::kVarint) {
+    std::uint64_t bits = 0;
+    const bool ok = cursor.Varint(bits);
+    node.type = static_cast<std::uint32_t>(bits);
+    return ok;
+  }
+  return std::nullopt;
+}
+
+// A Node of schema 0.0.4; `add_attribute` gets the message of each attribute.
+template <typename Node, typename Add>
+[[nodiscard]] bool ParseNode(std::string_view message, Node& node, const Add& add_attribute) {
+  return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
+    const bool varint = wire == WireType::kVarint;
+    const bool delimited = wire == WireType::kBytes;
+    std::string_view bytes;
+    if (field == kAttributeField && delimited) {
+      return std::optional(cursor.Bytes(bytes) && add_attribute(bytes));
+    }
+    if ((field == 4 || field == 5) && (varint || delimited)) {
+      return std::optional(AddIds(cursor, wire, field == 4 ? node.ctrl_deps : node.data_deps));
+    }
+    if ((field == 6 || field == 7) && varint) {
+      return std::optional(cursor.Varint(field == 6 ? node.start_micros : node.duration_micros));
+    }
+    if ((field == 8 || field == 9) && delimited) {
+      return std::optional(cursor.Bytes(bytes) &&
+                           ParseIo(bytes, field == 8 ? node.inputs : node.outputs));
+    }
+    return ParseCommon(field, wire, cursor, node);
+  });
 }
 
 }  // namespace reprise

@@ -25,20 +25,6 @@ std::int64_t CollectiveType(std::int64_t old) {
              : std::numeric_limits<std::int32_t>::max();  // counted as unknown later
 }
 
-bool AddDeps(WireCursor& cursor, WireType wire, std::vector<std::uint64_t>& ids) {
-  return AddRepeated(cursor, wire, WireType::kVarint, [&](std::uint64_t bits) {
-    ids.push_back(bits);
-    return true;
-  });
-}
-
-bool Text(WireCursor& cursor, std::string& out) {
-  std::string_view bytes;
-  const bool ok = cursor.Bytes(bytes);
-  out = bytes;
-  return ok;
-}
-
 // Values of an attribute before 0.0.4: fields 4 and up, distinguished by their encoding.
 struct OldValues {
   std::vector<std::int64_t> ints;
@@ -83,7 +69,7 @@ bool ParseOldAttribute(std::string_view message, WireSchema schema, ForeignAttri
   const bool ok =
       ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
         if (field == 1 && wire == WireType::kBytes) {
-          return std::optional(Text(cursor, attribute.name));
+          return std::optional(ReadBytes(cursor, attribute.name));
         }
         const bool value =
             wire == WireType::kBytes || wire == WireType::kVarint || wire == WireType::kFixed32;
@@ -155,56 +141,6 @@ bool ParseNewAttribute(std::string_view message, ForeignAttribute& attribute) {
   return true;
 }
 
-bool ParseNewIo(std::string_view message, ForeignIo& io) {
-  return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
-    if (wire != WireType::kBytes || field > 3) {
-      return std::optional<bool>();
-    }
-    return std::optional(Text(cursor, field == 1 ? io.values : field == 2 ? io.shapes : io.types));
-  });
-}
-
-// What every schema has in the same place.
-std::optional<bool> ParseCommon(std::uint32_t field, WireType wire, WireCursor& cursor,
-                                ForeignNode& node) {
-  std::uint64_t bits = 0;
-  if (field == 1 && wire == WireType::kVarint) {
-    return cursor.Varint(node.id);
-  }
-  if (field == 2 && wire == WireType::kBytes) {
-    return Text(cursor, node.name);
-  }
-  if (field == 3 && wire == WireType::kVarint) {
-    const bool ok = cursor.Varint(bits);
-    node.type = static_cast<std::uint32_t>(bits);
-    return ok;
-  }
-  return std::nullopt;
-}
-
-bool ParseFourth(std::string_view message, ForeignNode& node) {
-  return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
-    const bool varint = wire == WireType::kVarint;
-    const bool delimited = wire == WireType::kBytes;
-    std::string_view bytes;
-    if ((field == 4 || field == 5) && (varint || delimited)) {
-      return std::optional(AddDeps(cursor, wire, field == 4 ? node.ctrl_deps : node.data_deps));
-    }
-    if ((field == 6 || field == 7) && varint) {
-      return std::optional(cursor.Varint(field == 6 ? node.start_micros : node.duration_micros));
-    }
-    if ((field == 8 || field == 9) && delimited) {
-      return std::optional(cursor.Bytes(bytes) &&
-                           ParseNewIo(bytes, field == 8 ? node.inputs : node.outputs));
-    }
-    if (field == kAttributeField && delimited) {
-      return std::optional(cursor.Bytes(bytes) &&
-                           ParseNewAttribute(bytes, node.attributes.emplace_back()));
-    }
-    return ParseCommon(field, wire, cursor, node);
-  });
-}
-
 // Today's names and numbers for what an old attribute says.
 void Modernize(WireSchema schema, ForeignNode& node) {
   if (schema == WireSchema::kSecond) {
@@ -229,10 +165,10 @@ bool ParseWithStrings(std::string_view message, WireSchema schema, ForeignNode& 
         const bool delimited = wire == WireType::kBytes;
         std::string_view bytes;
         if (field == 4 && (delimited || wire == WireType::kVarint)) {
-          return std::optional(AddDeps(cursor, wire, node.data_deps));
+          return std::optional(AddIds(cursor, wire, node.data_deps));
         }
         if (field >= 5 && field <= 10 && delimited) {
-          return std::optional(Text(cursor, *texts.at(field - 5)));
+          return std::optional(ReadBytes(cursor, *texts.at(field - 5)));
         }
         if (field == kOldAttributeField && delimited) {
           return std::optional(cursor.Bytes(bytes) &&
@@ -245,35 +181,22 @@ bool ParseWithStrings(std::string_view message, WireSchema schema, ForeignNode& 
 }
 
 void AddFirstField(std::uint32_t field, std::int64_t value, ForeignNode& node) {
-  constexpr std::array<std::string_view, 21> kNames = {"",
-                                                       "",
-                                                       "",
-                                                       "",
-                                                       "",
-                                                       "tensor_loc",
-                                                       "tensor_size",
-                                                       "",
-                                                       "input_tensor_loc",
-                                                       "input_tensor_size",
-                                                       "output_tensor_loc",
-                                                       "output_tensor_size",
-                                                       "num_ops",
-                                                       "comm_type",
-                                                       "",
-                                                       "",
-                                                       "comm_src",
-                                                       "comm_dst",
-                                                       "comm_size",
-                                                       "comm_tag",
-                                                       "comm_priority"};
+  constexpr std::pair<std::uint32_t, std::string_view> kNames[] = {
+      {5, "tensor_loc"},        {6, "tensor_size"},        {8, "input_tensor_loc"},
+      {9, "input_tensor_size"}, {10, "output_tensor_loc"}, {11, "output_tensor_size"},
+      {12, "num_ops"},          {16, "comm_src"},          {17, "comm_dst"},
+      {18, "comm_size"},        {19, "comm_tag"},          {20, "comm_priority"}};
   constexpr std::uint32_t kCommType = 13;
   constexpr std::uint32_t kCommunicator = 15;
   if (field == kCommunicator && value > 0) {  // 0: all ranks
     node.Set("pg_name", std::to_string(value));
   } else if (field == kCommType) {
     node.Set("comm_type", CollectiveType(value - 1));
-  } else if (field < kNames.size() && !kNames.at(field).empty()) {
-    node.Set(kNames.at(field), value);
+  }
+  for (const auto& [number, name] : kNames) {
+    if (number == field) {
+      node.Set(name, value);
+    }
   }
 }
 
@@ -284,7 +207,7 @@ bool ParseFirst(std::string_view message, ForeignNode& node) {
       ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
         const bool varint = wire == WireType::kVarint;
         if (field == 4 && (varint || wire == WireType::kBytes)) {
-          return std::optional(AddDeps(cursor, wire, node.data_deps));
+          return std::optional(AddIds(cursor, wire, node.data_deps));
         }
         if (field == kInvolvedDim && (varint || wire == WireType::kBytes)) {
           return std::optional(AddRepeated(cursor, wire, WireType::kVarint, [&](std::uint64_t bit) {
@@ -325,7 +248,9 @@ bool ParseForeign(std::string_view message, WireSchema schema, ForeignNode& node
     case WireSchema::kFourth:
       break;
   }
-  return ParseFourth(message, node);
+  return ParseNode(message, node, [&](std::string_view attribute) {
+    return ParseNewAttribute(attribute, node.attributes.emplace_back());
+  });
 }
 
 bool ParseForeign(std::string_view message, WireSchema schema, ForeignHeader& header) {
@@ -336,7 +261,7 @@ bool ParseForeign(std::string_view message, WireSchema schema, ForeignHeader& he
       return std::optional<bool>();
     }
     if (field == 1 && !old) {
-      return std::optional(Text(cursor, header.version));
+      return std::optional(ReadBytes(cursor, header.version));
     }
     if (!cursor.Bytes(bytes)) {
       return std::optional(false);

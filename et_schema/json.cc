@@ -221,6 +221,14 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// `nodes`, when all is written.
+Result<std::uint64_t> Finish(const std::string& path, std::string_view end, std::uint64_t nodes,
+                             std::ostream& out) {
+  out << end << std::flush;
+  return out ? Result<std::uint64_t>(nodes)
+             : EnvironmentError(fmt::format("{}: its JSON could not be written", path));
+}
+
 }  // namespace
 
 nlohmann::ordered_json ToJson(const RecordedMachine& machine) {
@@ -284,12 +292,7 @@ Result<std::uint64_t> WriteJson(const std::string& et_path, std::ostream& out,
     }
     return {};
   }));
-  out << "\n]}\n";
-  out.flush();
-  if (!out) {
-    return EnvironmentError(fmt::format("{}: its JSON could not be written", et_path));
-  }
-  return nodes;
+  return Finish(et_path, "\n]}\n", nodes, out);
 }
 
 Result<std::uint64_t> WriteJson(const TraceSet& set, std::ostream& out,
@@ -306,12 +309,7 @@ Result<std::uint64_t> WriteJson(const TraceSet& set, std::ostream& out,
     REPRISE_ASSIGN(const std::uint64_t of_rank, WriteJson(file, out, step));
     nodes += of_rank;
   }
-  out << "]}\n";
-  out.flush();
-  if (!out) {
-    return EnvironmentError(fmt::format("{}: its JSON could not be written", set.directory));
-  }
-  return nodes;
+  return Finish(set.directory, "]}\n", nodes, out);
 }
 
 }  // namespace reprise

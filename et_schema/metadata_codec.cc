@@ -90,19 +90,14 @@ void FillMetadata(const TraceMetadata& m, WireBuffer& out) {
   Attributes attributes(out, kAttr);
   const HeaderLists lists = ListsOf(m);
 #define HEADER_FIELD(symbol, member, name, type, value, written, ...) \
-  if ((written).always || Differs(m.member, value)) {                 \
-    attributes.Put<field::type>(name, m.member);                      \
-  }
+  attributes.PutIf<field::type>((written).always || Differs(m.member, value), name, m.member);
 #define HEADER_PART(member, name, type, value, written, ...) \
   HEADER_FIELD(, member, name, type, value, written)
 #define MACHINE_FIELD(member, name, type, value) \
   HEADER_FIELD(, machine.member, name, type, value, IfSet())
 #define PLACEMENT_FIELD(member, name, type, value) \
   HEADER_FIELD(, placement.member, name, type, value, IfSet())
-#define HEADER_LIST(name, type, present)            \
-  if (present) {                                    \
-    attributes.Put<field::type>(#name, lists.name); \
-  }
+#define HEADER_LIST(name, type, present) attributes.PutIf<field::type>(present, #name, lists.name);
 #define HEADER_MARK(symbol, name, type) attributes.Put<field::type>(name, kMark##symbol);
 #include "et_schema/fields.def"
 }

@@ -34,6 +34,13 @@ enum class NodeType : std::uint8_t {
   return type == NodeType::kCommSend || type == NodeType::kCommRecv || type == NodeType::kCommColl;
 }
 
+// Of a node that makes such a transfer.
+[[nodiscard]] inline NodeType TypeOfTransfer(CommKind kind) {
+  return kind == CommKind::kSend   ? NodeType::kCommSend
+         : kind == CommKind::kRecv ? NodeType::kCommRecv
+                                   : NodeType::kCommColl;
+}
+
 // Why a node waits for another (docs/definitions.md). An edge always means end → start. The
 // numbers are in files: append only.
 enum class EdgeReason : std::uint8_t {

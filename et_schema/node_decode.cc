@@ -82,7 +82,7 @@ void NodeDecoder::DecodeNode(NodeView& view) {
   Take<field::type, Attribute::k##symbol>(view.member, value);
 #include "et_schema/fields.def"
   if (!raw_.Has(Attribute::kStartNs)) {
-    view.start_ns = MicrosToNs(raw_.start_time_micros);
+    view.start_ns = MicrosToNs(raw_.start_micros);
   }
   if (!raw_.Has(Attribute::kDurationNs)) {
     view.duration_ns = MicrosToNs(raw_.duration_micros);
@@ -235,20 +235,14 @@ void NodeDecoder::DeriveComm(CommSpec& spec) {
 }
 
 void NodeDecoder::DecodeCommKind(CommSpec& spec) {
-  // CollectiveCommType → CommKind.
-  constexpr std::array kKinds = {CommKind::kAllReduce,     CommKind::kReduce,
-                                 CommKind::kAllGather,     CommKind::kGather,
-                                 CommKind::kScatter,       CommKind::kBroadcast,
-                                 CommKind::kAllToAll,      CommKind::kReduceScatter,
-                                 CommKind::kReduceScatter, CommKind::kBarrier};
   const auto type = static_cast<NodeType>(raw_.type);
   if (type != NodeType::kCommColl) {
     spec.kind = type == NodeType::kCommSend ? CommKind::kSend : CommKind::kRecv;
     return;
   }
   const std::int64_t number = raw_.Number(Attribute::kCommType, -1);
-  if (number >= 0 && number < static_cast<std::int64_t>(kKinds.size())) {
-    spec.kind = kKinds.at(static_cast<std::size_t>(number));
+  if (number >= 0 && number < static_cast<std::int64_t>(kCollectiveTypes.size())) {
+    spec.kind = kCollectiveTypes.at(static_cast<std::size_t>(number));
   } else {
     Count(raw_.Has(Attribute::kCommType) ? "unknown_comm_type" : "missing_comm_type");
   }

@@ -26,28 +26,9 @@ namespace io_field {
 constexpr std::uint32_t kValues = 1, kShapes = 2, kTypes = 3;
 }
 
-// CollectiveCommType.
 std::int64_t CollectiveNumber(CommKind kind) {
-  switch (kind) {
-    case CommKind::kAllReduce:
-      return 0;
-    case CommKind::kReduce:
-      return 1;
-    case CommKind::kAllGather:
-      return 2;
-    case CommKind::kGather:
-      return 3;
-    case CommKind::kScatter:
-      return 4;
-    case CommKind::kBroadcast:
-      return 5;
-    case CommKind::kAllToAll:
-      return 6;
-    case CommKind::kReduceScatter:
-      return 7;
-    default:
-      return 9;  // BARRIER
-  }
+  return std::find(kCollectiveTypes.begin(), kCollectiveTypes.end(), kind) -
+         kCollectiveTypes.begin();
 }
 
 // What an attribute is written of.
@@ -68,19 +49,15 @@ bool CostIsUnknown(const Node& node) {
          node.actor.kind != Actor::Kind::kThread;
 }
 void PutOwn(Of<Attribute::kNumOps>, const Context& c, Attributes& out) {
-  if (CostIsUnknown(c.node) || c.node.num_ops != -1) {
-    out.Put<field::Int64>(c.name, CostIsUnknown(c.node) ? 1 : c.node.num_ops);
-  }
+  out.PutIf<field::Int64>(CostIsUnknown(c.node) || c.node.num_ops != -1, c.name,
+                          CostIsUnknown(c.node) ? 1 : c.node.num_ops);
 }
 void PutOwn(Of<Attribute::kTensorSize>, const Context& c, Attributes& out) {
-  if (CostIsUnknown(c.node) || c.node.tensor_bytes >= 0) {
-    out.Put<field::Uint64>(c.name, CostIsUnknown(c.node) ? 1 << 16 : c.node.tensor_bytes);
-  }
+  out.PutIf<field::Uint64>(CostIsUnknown(c.node) || c.node.tensor_bytes >= 0, c.name,
+                           CostIsUnknown(c.node) ? 1 << 16 : c.node.tensor_bytes);
 }
 void PutOwn(Of<Attribute::kCostKnown>, const Context& c, Attributes& out) {
-  if (CostIsUnknown(c.node)) {
-    out.Put<field::Bool>(c.name, false);
-  }
+  out.PutIf<field::Bool>(CostIsUnknown(c.node), c.name, false);
 }
 
 // Simulators run a transfer as one only if it is not a CPU operation.
@@ -89,24 +66,17 @@ void PutOwn(Of<Attribute::kIsCpuOp>, const Context& c, Attributes& out) {
   out.Put<field::Bool>(c.name, thread && !IsTransfer(c.node.type));
 }
 void PutOwn(Of<Attribute::kActor>, const Context& c, Attributes& out) {
-  if (c.node.actor.kind != Actor::Kind::kThread) {
-    out.Put<field::Text>(c.name, Name(c.node.actor.kind));
-  }
+  out.PutIf<field::Text>(c.node.actor.kind != Actor::Kind::kThread, c.name,
+                         Name(c.node.actor.kind));
 }
 void PutOwn(Of<Attribute::kStream>, const Context& c, Attributes& out) {
-  if (c.node.actor.kind == Actor::Kind::kStream) {
-    out.Put<field::Int64>(c.name, c.node.actor.id);
-  }
+  out.PutIf<field::Int64>(c.node.actor.kind == Actor::Kind::kStream, c.name, c.node.actor.id);
 }
 void PutOwn(Of<Attribute::kTid>, const Context& c, Attributes& out) {
-  if (c.node.actor.kind != Actor::Kind::kStream) {
-    out.Put<field::Int64>(c.name, c.node.actor.id);
-  }
+  out.PutIf<field::Int64>(c.node.actor.kind != Actor::Kind::kStream, c.name, c.node.actor.id);
 }
 void PutOwn(Of<Attribute::kDevice>, const Context& c, Attributes& out) {
-  if (c.node.actor.device != -1) {
-    out.Put<field::Int32>(c.name, c.node.actor.device);
-  }
+  out.PutIf<field::Int32>(c.node.actor.device != -1, c.name, c.node.actor.device);
 }
 void PutOwn(Of<Attribute::kDepReasons>, const Context& c, Attributes& out) {
   constexpr std::int32_t kInferredBit = 128;
@@ -124,47 +94,34 @@ bool HasGeometry(const DeviceWork& work) {
   return work.grid != DeviceWork().grid || work.block != DeviceWork().block;
 }
 void PutOwn(Of<Attribute::kGrid>, const Context& c, Attributes& out) {
-  if (HasGeometry(*c.node.device_work)) {
-    out.Put<field::Int32Triple>(c.name, c.node.device_work->grid);
-  }
+  out.PutIf<field::Int32Triple>(HasGeometry(*c.node.device_work), c.name, c.node.device_work->grid);
 }
 void PutOwn(Of<Attribute::kBlock>, const Context& c, Attributes& out) {
-  if (HasGeometry(*c.node.device_work)) {
-    out.Put<field::Int32Triple>(c.name, c.node.device_work->block);
-  }
+  out.PutIf<field::Int32Triple>(HasGeometry(*c.node.device_work), c.name,
+                                c.node.device_work->block);
 }
 
 void PutOwn(Of<Attribute::kCommType>, const Context& c, Attributes& out) {
-  if (!IsPointToPoint(c.node.comm->kind)) {
-    out.Put<field::Int64>(c.name, CollectiveNumber(c.node.comm->kind));
-  }
+  out.PutIf<field::Int64>(!IsPointToPoint(c.node.comm->kind), c.name,
+                          CollectiveNumber(c.node.comm->kind));
 }
 void PutOwn(Of<Attribute::kCommSrc>, const Context& c, Attributes& out) {
-  if (IsPointToPoint(c.node.comm->kind)) {
-    out.Put<field::Int32>(c.name,
+  out.PutIf<field::Int32>(IsPointToPoint(c.node.comm->kind), c.name,
                           c.node.comm->kind == CommKind::kSend ? c.rank : c.node.comm->peer);
-  }
 }
 void PutOwn(Of<Attribute::kCommDst>, const Context& c, Attributes& out) {
-  if (IsPointToPoint(c.node.comm->kind)) {
-    out.Put<field::Int32>(c.name,
+  out.PutIf<field::Int32>(IsPointToPoint(c.node.comm->kind), c.name,
                           c.node.comm->kind == CommKind::kSend ? c.node.comm->peer : c.rank);
-  }
 }
 // Simulators read that of a send or receive without asking whether it is there. That of a
 // collective follows its group, as it always did.
 void PutOwn(Of<Attribute::kCommTag>, const Context& c, Attributes& out) {
-  if (IsPointToPoint(c.node.comm->kind)) {
-    out.Put<field::Int32>(c.name, c.node.comm->tag);
-  }
+  out.PutIf<field::Int32>(IsPointToPoint(c.node.comm->kind), c.name, c.node.comm->tag);
 }
 void PutOwn(Of<Attribute::kPgName>, const Context& c, Attributes& out) {
-  if (!c.node.comm->group.empty()) {
-    out.Put<field::Text>(c.name, c.node.comm->group);
-  }
-  if (!IsPointToPoint(c.node.comm->kind) && c.node.comm->tag != 0) {
-    out.Put<field::Int32>(Name(Attribute::kCommTag), c.node.comm->tag);
-  }
+  out.PutIf<field::Text>(!c.node.comm->group.empty(), c.name, c.node.comm->group);
+  out.PutIf<field::Int32>(!IsPointToPoint(c.node.comm->kind) && c.node.comm->tag != 0,
+                          Name(Attribute::kCommTag), c.node.comm->tag);
 }
 // Simulators match the members of a collective by this size, so all have the largest.
 void PutOwn(Of<Attribute::kCommSize>, const Context& c, Attributes& out) {
@@ -180,8 +137,8 @@ void PutField(const Context& context, Written written, const Value& value,
               const std::type_identity_t<Value>& absent, Attributes& out) {
   if constexpr (requires { PutOwn(Of<A>{}, context, out); }) {
     PutOwn(Of<A>{}, context, out);
-  } else if (written.always || value != absent) {
-    out.Put<Type>(context.name, value);
+  } else {
+    out.PutIf<Type>(written.always || value != absent, context.name, value);
   }
 }
 
@@ -260,12 +217,10 @@ void FillNode(const Node& node, std::int32_t rank, WireBuffer& out) {
   FillSide(node_field::kInputs, text.inputs, out);
   FillSide(node_field::kOutputs, text.outputs, out);
   FillAttributes(node, rank, attributes);
-  if (!text.incarnations.empty()) {
-    attributes.Put<field::Sint64List>(Name(Attribute::kTensorIncarnations), text.incarnations);
-  }
-  if (!text.strides.empty()) {
-    attributes.Put<field::Sint64List>(Name(Attribute::kTensorStrides), text.strides);
-  }
+  attributes.PutIf<field::Sint64List>(!text.incarnations.empty(),
+                                      Name(Attribute::kTensorIncarnations), text.incarnations);
+  attributes.PutIf<field::Sint64List>(!text.strides.empty(), Name(Attribute::kTensorStrides),
+                                      text.strides);
 }
 
 // The kind of a transfer and the type of its node say the same twice.
@@ -274,14 +229,9 @@ Status CheckTransfer(const Node& node) {
     return UsageError(fmt::format("node {} ({}): type {} {} a CommSpec", node.id, node.name,
                                   Name(node.type), node.comm ? "has no place for" : "needs"));
   }
-  if (node.comm) {
-    const NodeType expected = node.comm->kind == CommKind::kSend   ? NodeType::kCommSend
-                              : node.comm->kind == CommKind::kRecv ? NodeType::kCommRecv
-                                                                   : NodeType::kCommColl;
-    if (node.type != expected) {
-      return UsageError(fmt::format("node {} ({}): type {} but transfer {}", node.id, node.name,
-                                    Name(node.type), Name(node.comm->kind)));
-    }
+  if (node.comm && node.type != TypeOfTransfer(node.comm->kind)) {
+    return UsageError(fmt::format("node {} ({}): type {} but transfer {}", node.id, node.name,
+                                  Name(node.type), Name(node.comm->kind)));
   }
   return {};
 }

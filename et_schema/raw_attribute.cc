@@ -1,5 +1,6 @@
 #include <bit>
 
+#include "et_schema/foreign_fields.h"
 #include "et_schema/raw_node.h"
 #include "et_schema/wire.h"
 
@@ -152,102 +153,53 @@ bool RawAttribute::AsInts(std::vector<std::int64_t>& values) const {
     values.push_back(value);
     return is_int;
   };
-  for (WireCursor cursor(bytes); !cursor.AtEnd();) {
-    std::uint32_t number = 0;
-    WireType wire{};
-    if (!cursor.Tag(number, wire)) {
-      return false;
-    }
+  return ForEachField(bytes, [&](std::uint32_t number, WireType wire, WireCursor& cursor) {
     const bool known = number == 1 && (wire == WireType::kBytes || wire == WireTypeOf(type));
-    if (!(known ? AddRepeated(cursor, wire, WireTypeOf(type), add) : cursor.Skip(number, wire))) {
-      return false;
-    }
-  }
-  return true;
+    return known ? std::optional(AddRepeated(cursor, wire, WireTypeOf(type), add)) : std::nullopt;
+  });
 }
 
 bool RawAttribute::AsTexts(std::vector<std::string_view>& values) const {
   constexpr std::uint32_t kStringListField = 30;
   values.clear();
-  if (field != kStringListField) {
-    return false;
-  }
-  for (WireCursor cursor(bytes); !cursor.AtEnd();) {
-    std::uint32_t number = 0;
-    WireType wire{};
-    std::string_view text;
-    if (!cursor.Tag(number, wire)) {
-      return false;
-    }
-    if (number != 1 || wire != WireType::kBytes) {
-      if (!cursor.Skip(number, wire)) {
-        return false;
-      }
-      continue;
-    }
-    if (!cursor.Bytes(text)) {
-      return false;
-    }
-    values.push_back(text);
-  }
-  return true;
+  const auto add = [&](std::uint32_t number, WireType wire, WireCursor& cursor) {
+    return number == 1 && wire == WireType::kBytes
+               ? std::optional(cursor.Bytes(values.emplace_back()))
+               : std::nullopt;
+  };
+  return field == kStringListField && ForEachField(bytes, add);
 }
 
 bool ParseAttribute(std::string_view message, RawAttribute& attribute) {
-  attribute.name = attribute.bytes = {};
-  attribute.field = 0;
-  attribute.bits = 0;
-  for (WireCursor cursor(message); !cursor.AtEnd();) {
-    std::uint32_t field = 0;
-    WireType wire{};
-    if (!cursor.Tag(field, wire)) {
-      return false;
-    }
-    bool ok = false;
+  attribute = {};
+  return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
     if (field == 1 && wire == WireType::kBytes) {
-      ok = cursor.Bytes(attribute.name);
-    } else if (field >= kFirstValueField && field <= kLastValueField &&
-               wire == kFieldWireTypes[field]) {
-      attribute.field = field;
-      ok = wire == WireType::kBytes ? cursor.Bytes(attribute.bytes)
-                                    : cursor.Scalar(wire, attribute.bits);
-    } else {
-      ok = cursor.Skip(field, wire);
+      return std::optional(cursor.Bytes(attribute.name));
     }
-    if (!ok) {
-      return false;
+    if (field < kFirstValueField || field > kLastValueField || wire != kFieldWireTypes[field]) {
+      return std::optional<bool>();
     }
-  }
-  return true;
+    attribute.field = field;
+    return std::optional(wire == WireType::kBytes ? cursor.Bytes(attribute.bytes)
+                                                  : cursor.Scalar(wire, attribute.bits));
+  });
 }
 
 bool RawMetadata::Parse(std::string_view message) {
   *this = {};
   bool known = message.empty();
-  for (WireCursor cursor(message); !cursor.AtEnd();) {
-    std::uint32_t field = 0;
-    WireType wire{};
-    std::string_view bytes;
-    if (!cursor.Tag(field, wire)) {
-      return false;
-    }
-    if (wire != WireType::kBytes || field > 2) {
-      if (!cursor.Skip(field, wire)) {
-        return false;
-      }
-      continue;
-    }
-    if (!cursor.Bytes(bytes)) {
-      return false;
-    }
-    known = true;
-    if (field == 1) {
-      version = bytes;
-    } else if (!ParseAttribute(bytes, attributes.emplace_back())) {
-      return false;
-    }
-  }
-  return known;  // other files' bytes may look like unknown fields
+  const bool ok =
+      ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
+        if (wire != WireType::kBytes || field > 2) {
+          return std::optional<bool>();
+        }
+        known = true;
+        std::string_view bytes;
+        return std::optional(field == 1 ? cursor.Bytes(version)
+                                        : cursor.Bytes(bytes) &&
+                                              ParseAttribute(bytes, attributes.emplace_back()));
+      });
+  return ok && known;  // other files' bytes may look like unknown fields
 }
 
 }  // namespace reprise

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "et_schema/field_types.h"
+#include "et_schema/foreign_fields.h"
 
 namespace reprise {
 namespace {
@@ -72,29 +73,6 @@ bool SameBytes(const char* a, const char* b, std::size_t size) {
   return size >= sizeof(std::uint64_t) ? same(std::uint64_t{}) : same(std::uint32_t{});
 }
 
-bool AddIds(WireCursor& cursor, WireType wire, std::vector<std::uint64_t>& ids) {
-  return AddRepeated(cursor, wire, WireType::kVarint, [&](std::uint64_t bits) {
-    ids.push_back(bits);
-    return true;
-  });
-}
-
-bool ParseIo(std::string_view message, RawIo& io) {
-  for (WireCursor cursor(message); !cursor.AtEnd();) {
-    std::uint32_t field = 0;
-    WireType wire{};
-    if (!cursor.Tag(field, wire)) {
-      return false;
-    }
-    const bool known = wire == WireType::kBytes && field <= 3;
-    std::string_view& target = field == 1 ? io.values : field == 2 ? io.shapes : io.types;
-    if (!(known ? cursor.Bytes(target) : cursor.Skip(field, wire))) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 std::string_view Name(Attribute attribute) {
@@ -102,7 +80,7 @@ std::string_view Name(Attribute attribute) {
 }
 
 void RawNode::Clear() {
-  id = start_time_micros = duration_micros = 0;
+  id = start_micros = duration_micros = 0;
   type = 0;
   name = {};
   ctrl_deps.clear();
@@ -117,54 +95,8 @@ void RawNode::Clear() {
 
 bool RawNode::Parse(std::string_view message) {
   Clear();
-  for (WireCursor cursor(message); !cursor.AtEnd();) {
-    std::uint32_t field = 0;
-    WireType wire{};
-    std::uint64_t bits = 0;
-    std::string_view bytes;
-    if (!cursor.Tag(field, wire)) {
-      return false;
-    }
-    const bool varint = wire == WireType::kVarint;
-    const bool delimited = wire == WireType::kBytes;
-    bool ok = false;
-    switch (field) {
-      case 1:
-        ok = varint ? cursor.Varint(id) : cursor.Skip(field, wire);
-        break;
-      case 2:
-        ok = delimited ? cursor.Bytes(name) : cursor.Skip(field, wire);
-        break;
-      case 3:
-        ok = varint ? cursor.Varint(bits) : cursor.Skip(field, wire);
-        type = varint ? static_cast<std::uint32_t>(bits) : type;
-        break;
-      case 4:
-      case 5:
-        ok = varint || delimited ? AddIds(cursor, wire, field == 4 ? ctrl_deps : data_deps)
-                                 : cursor.Skip(field, wire);
-        break;
-      case 6:
-      case 7:
-        ok = varint ? cursor.Varint(field == 6 ? start_time_micros : duration_micros)
-                    : cursor.Skip(field, wire);
-        break;
-      case 8:
-      case 9:
-        ok = delimited ? cursor.Bytes(bytes) && ParseIo(bytes, field == 8 ? inputs : outputs)
-                       : cursor.Skip(field, wire);
-        break;
-      case 10:
-        ok = delimited ? cursor.Bytes(bytes) && AddAttribute(bytes) : cursor.Skip(field, wire);
-        break;
-      default:
-        ok = cursor.Skip(field, wire);
-    }
-    if (!ok) {
-      return false;
-    }
-  }
-  return true;
+  return ParseNode(message, *this,
+                   [this](std::string_view attribute) { return AddAttribute(attribute); });
 }
 
 bool RawNode::AddAttribute(std::string_view message) {

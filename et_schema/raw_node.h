@@ -63,7 +63,7 @@ class RawNode {
   std::string_view name;
   std::uint32_t type = 0;
   std::vector<std::uint64_t> ctrl_deps, data_deps;
-  std::uint64_t start_time_micros = 0;
+  std::uint64_t start_micros = 0;
   std::uint64_t duration_micros = 0;
   RawIo inputs, outputs;
 

@@ -56,9 +56,7 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   metadata.world_size = ranks;
   metadata.source = fmt::format("astra-sim text workload {}", workload.type);
   metadata.steps = finished.steps;
-  for (const auto& [counter, value] : report.diagnostics.Snapshot()) {
-    metadata.diagnostics.emplace_back(counter, value.count);
-  }
+  metadata.diagnostics = report.diagnostics.Counts();
   const std::map<std::string, ProcessGroup> all = groups.All();
   for (metadata.rank = 0; metadata.rank < ranks; ++metadata.rank) {
     std::vector<Node> nodes = finished.nodes;

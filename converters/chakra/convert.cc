@@ -158,9 +158,7 @@ Status Finish(std::vector<RankTrace>& traces, std::vector<TraceMetadata>& metada
     out.base_ns = finished.base_ns;
     out.source = trace.source;
     out.steps = std::move(finished.steps);
-    for (const auto& [name, counter] : trace.diagnostics.Snapshot()) {
-      out.diagnostics.emplace_back(name, counter.count);
-    }
+    out.diagnostics = trace.diagnostics.Counts();
   }
   return {};
 }

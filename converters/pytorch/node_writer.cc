@@ -14,12 +14,6 @@
 namespace reprise::pytorch {
 namespace {
 
-NodeType TransferType(CommKind kind) {
-  return kind == CommKind::kSend   ? NodeType::kCommSend
-         : kind == CommKind::kRecv ? NodeType::kCommRecv
-                                   : NodeType::kCommColl;
-}
-
 class Writer {
  public:
   Writer(RankCapture& rank, Timeline& timeline, bool mem_nodes)
@@ -180,7 +174,7 @@ class Writer {
     TransferRecord& transfer = rank_.transfers[static_cast<std::size_t>(item.transfer)];
     node.kind = OpKind::kComm;
     node.op_class = OpClass::kComm;
-    node.type = TransferType(transfer.arguments.spec.kind);
+    node.type = TypeOfTransfer(transfer.arguments.spec.kind);
     node.actor = {.kind = Actor::Kind::kGroup};
     node.transfer_ns = rank_.kineto.untimed ? -1 : transfer.transfer_ns;
     node.comm = transfer.arguments.spec;
@@ -324,9 +318,7 @@ Status WriteNodes(Writer& writer, std::size_t count, std::int32_t rank, const Co
 
 Result<ConvertedRank> WriteRank(RankCapture& rank, Timeline& timeline, TraceMetadata metadata,
                                 const CostTable& costs, const std::string& path, bool mem_nodes) {
-  for (const auto& [name, counter] : rank.diagnostics.Snapshot()) {
-    metadata.diagnostics.emplace_back(name, counter.count);
-  }
+  metadata.diagnostics = rank.diagnostics.Counts();
   REPRISE_ASSIGN(auto file, EtWriter::Create(path, metadata));
   Writer writer(rank, timeline, mem_nodes);
   writer.NumberNodes();

@@ -130,7 +130,7 @@ void ExpectSame(const RawNode& ours, const pb::Node& theirs) {
                          theirs.ctrl_deps().end()));
   EXPECT_TRUE(std::equal(ours.data_deps.begin(), ours.data_deps.end(), theirs.data_deps().begin(),
                          theirs.data_deps().end()));
-  EXPECT_EQ(ours.start_time_micros, theirs.start_time_micros());
+  EXPECT_EQ(ours.start_micros, theirs.start_time_micros());
   EXPECT_EQ(ours.duration_micros, theirs.duration_micros());
   ExpectSameIo(ours.inputs, theirs.inputs());
   ExpectSameIo(ours.outputs, theirs.outputs());
