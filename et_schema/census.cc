@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "et_schema/foreign_fields.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
 #include "et_schema/utf8.h"
-#include "et_schema/wire.h"
 
 namespace reprise {
 namespace {
@@ -36,26 +36,17 @@ class CensusTaker {
   // False: no message of the wire format.
   bool Message(std::string_view message, std::string_view prefix,
                std::span<const std::string_view> names) {
-    for (WireCursor cursor(message); !cursor.AtEnd();) {
-      std::uint32_t field = 0;
-      WireType wire{};
-      if (!cursor.Tag(field, wire)) {
-        return false;
-      }
+    return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
       const bool known = field < names.size();
       const std::string name = known ? fmt::format("{}{}", prefix, names[field])
                                      : fmt::format("{}field {}", prefix, field);
-      std::string_view bytes;
       if (wire != WireType::kBytes) {
-        if (!cursor.Skip(field, wire)) {
-          return false;
-        }
         ++census_.fields[name].count;
-      } else if (!cursor.Bytes(bytes) || !Content(name, known ? names[field] : "", bytes)) {
-        return false;
+        return std::optional<bool>();
       }
-    }
-    return true;
+      std::string_view bytes;
+      return std::optional(cursor.Bytes(bytes) && Content(name, known ? names[field] : "", bytes));
+    });
   }
 
  private:

@@ -24,6 +24,25 @@ void Permute(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
   values = std::move(out);
 }
 
+// Of a value that is added to its table, if there is one.
+template <typename T>
+std::uint32_t PlaceIn(std::vector<T>& table, const T* value) {
+  if (value == nullptr) {
+    return IdTable::kNone;
+  }
+  table.push_back(*value);
+  return static_cast<std::uint32_t>(table.size() - 1);
+}
+
+// An error, or one of the problems where these are collected.
+Status Refuse(std::string message, std::vector<std::string>* problems) {
+  if (problems == nullptr) {
+    return BadInput(std::move(message));
+  }
+  problems->push_back(std::move(message));
+  return {};
+}
+
 }  // namespace
 
 std::size_t IdTable::Slot(std::uint64_t id) const {
@@ -105,20 +124,10 @@ Status GraphBuilder::Add(const NodeView& view) {
 #include "et_schema/fields.def"
 #undef STORE_Column
 #undef STORE_Rare
-  g.comms.push_back(view.comm ? static_cast<std::uint32_t>(g.comm_table.size()) : g.kNone);
-  if (view.comm) {
-    g.comm_table.push_back(*view.comm);
-  }
-  const bool is_rare = rare != RareFields{};
-  g.rares.push_back(is_rare ? static_cast<std::uint32_t>(g.rare_table.size()) : g.kNone);
-  if (is_rare) {
-    g.rare_table.push_back(rare);
-  }
-  g.device_works.push_back(view.device_work ? static_cast<std::uint32_t>(g.device_work_table.size())
-                                            : g.kNone);
-  if (view.device_work) {
-    g.device_work_table.push_back(*view.device_work);
-  }
+  g.comms.push_back(PlaceIn(g.comm_table, view.comm ? &*view.comm : nullptr));
+  g.rares.push_back(PlaceIn(g.rare_table, rare != RareFields{} ? &rare : nullptr));
+  g.device_works.push_back(
+      PlaceIn(g.device_work_table, view.device_work ? &*view.device_work : nullptr));
   const std::string_view form = view.args.form.view();
   g.arg_forms.push_back(form.empty() ? 0 : g.forms.Intern(form));
   g.arg_ids.push_back(g.id_bytes.size());
@@ -171,14 +180,10 @@ Status GraphBuilder::CheckIds(std::vector<std::string>* problems) {
   for (std::size_t i = 0; i < std::min(duplicates.size(), kMaxListed); ++i) {
     listed.push_back(impl_->ids[duplicates[i]]);
   }
-  std::string message =
+  return Refuse(
       fmt::format("{}: {} nodes have an id that another node has: {}{}", origin_, duplicates.size(),
-                  fmt::join(listed, ", "), listed.size() < duplicates.size() ? ", …" : "");
-  if (problems == nullptr) {
-    return BadInput(std::move(message));
-  }
-  problems->push_back(std::move(message));
-  return {};
+                  fmt::join(listed, ", "), listed.size() < duplicates.size() ? ", …" : ""),
+      problems);
 }
 
 void GraphBuilder::ResolveDeps() {
@@ -262,15 +267,7 @@ Status GraphBuilder::OrderWithHeap(std::vector<std::string>* problems) {
       }
     }
   }
-  if (g.order.size() == size) {
-    return {};
-  }
-  std::string message = DescribeCycle(pending);
-  if (problems == nullptr) {
-    return BadInput(std::move(message));
-  }
-  problems->push_back(std::move(message));
-  return {};
+  return g.order.size() == size ? Status() : Refuse(DescribeCycle(pending), problems);
 }
 
 // From any node that could not be ordered, back along what it waits for, until one comes again.

@@ -181,23 +181,19 @@ void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes)
 // All dependencies are data_deps, since most readers look at no other field; those that only order
 // are ctrl_deps as well, as Chakra distinguishes them.
 void FillDependencies(const Node& node, WireBuffer& out) {
-  const auto control = [](const Dependency& dep) { return IsControl(dep.reason); };
-  if (std::any_of(node.deps.begin(), node.deps.end(), control)) {
-    out.Nested(node_field::kCtrlDeps, [&] {
-      for (const Dependency& dep : node.deps) {
-        if (control(dep)) {
-          out.Varint(dep.node_id);
+  const auto fill = [&](std::uint32_t field, const auto& belongs) {
+    if (std::any_of(node.deps.begin(), node.deps.end(), belongs)) {
+      out.Nested(field, [&] {
+        for (const Dependency& dep : node.deps) {
+          if (belongs(dep)) {
+            out.Varint(dep.node_id);
+          }
         }
-      }
-    });
-  }
-  if (!node.deps.empty()) {
-    out.Nested(node_field::kDataDeps, [&] {
-      for (const Dependency& dep : node.deps) {
-        out.Varint(dep.node_id);
-      }
-    });
-  }
+      });
+    }
+  };
+  fill(node_field::kCtrlDeps, [](const Dependency& dep) { return IsControl(dep.reason); });
+  fill(node_field::kDataDeps, [](const Dependency& /*dep*/) { return true; });
 }
 
 void FillNode(const Node& node, std::int32_t rank, WireBuffer& out) {
