@@ -60,11 +60,7 @@ class GroupNames {
   }
 
  private:
-  Action Take(Field field) const {
-    const Action action = setting_.policy.Of(field);
-    ++tally_.counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(action)];
-    return action;
-  }
+  Action Take(Field field) const { return tally_.Take(setting_.policy, field); }
   const AnonymizerSetting& setting_;
   FieldTally& tally_;
 };

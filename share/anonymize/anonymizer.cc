@@ -14,12 +14,6 @@ void FieldTally::Add(const FieldTally& other) {
   }
 }
 
-Action Anonymizer::Take(Field field) {
-  const Action action = setting_.policy.Of(field);
-  ++tally_.counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(action)];
-  return action;
-}
-
 const std::string& Anonymizer::MappedName(const std::string& name) {
   const auto [at, added] = names_.try_emplace(name);
   if (added) {
@@ -63,8 +57,7 @@ TraceMetadata Anonymizer::Header() {
          {&out.machine.processor, &out.machine.device, &out.machine.framework}) {
       if (!setting_.vocabulary.IsHardware(*text)) {
         text->clear();  // whatever a policy says, only what is public of it
-        ++tally_.counts[static_cast<std::size_t>(Field::kMachine)]
-                       [static_cast<std::size_t>(Action::kDrop)];
+        tally_.Count(Field::kMachine, Action::kDrop);
       }
     }
   }
@@ -93,8 +86,7 @@ void Anonymizer::Placement(const RankPlacement& in, RankPlacement& out) {
        {&out.process_numa_nodes, &out.memory_numa_nodes, &out.device.link_kind}) {
     if (!IsPlacementText(*text)) {
       text->clear();  // of another program: it may hold anything
-      ++tally_.counts[static_cast<std::size_t>(Field::kPlacement)]
-                     [static_cast<std::size_t>(Action::kDrop)];
+      tally_.Count(Field::kPlacement, Action::kDrop);
     }
   }
 }
@@ -105,7 +97,7 @@ std::string Anonymizer::HeaderText(Field field, const std::string& text) {
     return {};
   }
   if (!setting_.vocabulary.IsHeaderText(text)) {
-    ++tally_.counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(Action::kDrop)];
+    tally_.Count(field, Action::kDrop);
     return {};
   }
   return Keep(field) ? text : std::string();

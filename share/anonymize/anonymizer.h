@@ -35,6 +35,14 @@ struct AnonymizerSetting {
 struct FieldTally {
   std::array<std::array<std::uint64_t, kActionCount>, kFieldCount> counts{};
   void Add(const FieldTally& other);
+  void Count(Field field, Action action) {
+    ++counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(action)];
+  }
+  // What the policy says of a field that has a value; counted.
+  Action Take(const Policy& policy, Field field) {
+    Count(field, policy.Of(field));
+    return policy.Of(field);
+  }
   [[nodiscard]] std::uint64_t Of(Field field, Action action) const {
     return counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(action)];
   }
@@ -52,8 +60,7 @@ class Anonymizer {
   [[nodiscard]] const FieldTally& tally() const { return tally_; }
 
  private:
-  // What the policy says of a field that has a value; counted.
-  Action Take(Field field);
+  Action Take(Field field) { return tally_.Take(setting_.policy, field); }
   // Whether to copy it as it is.
   bool Keep(Field field, bool present = true) { return present && Take(field) == Action::kKeep; }
 

@@ -36,11 +36,9 @@ std::int64_t SizeOrOne(DType dtype) { return std::max(SizeOf(dtype), 1); }
 
 }  // namespace
 
-TimeMap::TimeMap(const Rounding& rounding, const KeyedHash& hash) : rounding_(rounding) {
-  if (rounding.kind == Rounding::Kind::kScale) {
-    factor_ = hash.Factor("durations");
-  }
-}
+TimeMap::TimeMap(const Rounding& rounding, const KeyedHash& hash)
+    : rounding_(rounding),
+      factor_(rounding.kind == Rounding::Kind::kScale ? hash.Factor("durations") : 1) {}
 
 std::int64_t TimeMap::At(std::int64_t ns) const {
   switch (rounding_.kind) {
@@ -58,11 +56,9 @@ std::int64_t TimeMap::UncertaintyNs() const {
   return rounding_.kind == Rounding::Kind::kKeep ? 0 : rounding_.grid;
 }
 
-SizeMap::SizeMap(const Rounding& rounding, const KeyedHash& hash) : rounding_(rounding) {
-  if (rounding.kind == Rounding::Kind::kScale) {
-    factor_ = hash.Factor("shapes");
-  }
-}
+SizeMap::SizeMap(const Rounding& rounding, const KeyedHash& hash)
+    : rounding_(rounding),
+      factor_(rounding.kind == Rounding::Kind::kScale ? hash.Factor("shapes") : 1) {}
 
 std::int64_t SizeMap::At(std::int64_t size) const {
   if (size < 0) {

@@ -21,7 +21,7 @@ class TimeMap {
 
  private:
   Rounding rounding_;
-  double factor_ = 1;
+  double factor_;
 };
 
 // Dimensions and counts of elements. Below kSmall (a grid: below it) they stay: 0, 1, the number of
@@ -39,7 +39,7 @@ class SizeMap {
  private:
   static constexpr std::int64_t kSmall = 16;
   Rounding rounding_;
-  double factor_ = 1;
+  double factor_;
 };
 
 // The middle of its octave, 1.5 × 2ⁿ; 0, ±0.5, ±1, ±2 and what is not finite stay, since kernels

@@ -11,21 +11,23 @@
 namespace reprise {
 namespace {
 
+void NoteDevice(std::string_view text, RankRenaming& renaming) {
+  if (const auto device = ParseDevice(text); device && device->number >= 0) {
+    renaming.devices.Note(device->number);
+  }
+}
+
 void NoteTensors(const ValueList& values, RankRenaming& renaming) {
   for (const Value& value : values) {
     if (const TensorDesc* tensor = value.AsTensor()) {
       if (tensor->IsDefined()) {
         renaming.incarnations.Note(tensor->incarnation);
       }
-      if (const auto device = ParseDevice(tensor->device); device && device->number >= 0) {
-        renaming.devices.Note(device->number);
-      }
+      NoteDevice(tensor->device, renaming);
     } else if (const ValueList* list = value.AsList()) {
       NoteTensors(*list, renaming);
     } else if (const std::string* text = value.AsString()) {
-      if (const auto device = ParseDevice(*text); device && device->number >= 0) {
-        renaming.devices.Note(device->number);
-      }
+      NoteDevice(*text, renaming);
     }
   }
 }

@@ -25,124 +25,101 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool IsCounterName(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-}
-
 bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-// Whether a text may stand in that field of a set that is to be shared.
-class PublicTexts {
- public:
-  explicit PublicTexts(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+bool IsCommKind(std::string_view text) {
+  const auto kind = ParseCommKind(text);
+  return kind && Name(*kind) == text;
+}
+// Names, kernels as anonymize leaves them, and the classes that policies put in their place.
+bool IsPublicName(const Vocabulary& known, std::string_view text) {
+  return known.IsName(text) || known.PublicKernel(text) == text || ParseOpClass(text) ||
+         IsCommKind(text);
+}
+bool IsHeaderText(const Vocabulary& known, std::string_view text) {
+  return known.IsHeaderText(text);
+}
+bool IsHardware(const Vocabulary& known, std::string_view text) { return known.IsHardware(text); }
+bool IsPlacement(const Vocabulary& /*known*/, std::string_view text) {
+  return IsPlacementText(text);
+}
+bool IsArgument(const Vocabulary& known, std::string_view text) {
+  return known.IsString(text) || ParseDevice(text) || text == "<None>";
+}
+// A number, or a role of generated groups.
+bool IsGroup(const Vocabulary& known, std::string_view text) {
+  return IsNumber(text) || known.IsHeaderText(text);
+}
+bool IsLink(const Vocabulary& /*known*/, std::string_view text) {
+  return IsOneOf(text, {"record function id", "alignment", "only one", "sequence numbers",
+                        "best match", "last", "median"});
+}
 
-  [[nodiscard]] bool Allows(std::string_view field, std::string_view text) const {
-    if (text.empty() || IsHashedName(text)) {
-      return true;
-    }
-    for (const Rule& rule : kRules) {
-      if (rule.field == field) {
-        return (this->*rule.allows)(text);
-      }
-    }
-    return false;
-  }
-
- private:
-  struct Rule {
-    std::string_view field;
-    bool (PublicTexts::*allows)(std::string_view) const;
-  };
-  // Names, kernels as anonymize leaves them, and the classes that policies put in their place.
-  [[nodiscard]] bool IsName(std::string_view text) const {
-    return vocabulary_.IsName(text) || vocabulary_.PublicKernel(text) == text ||
-           ParseOpClass(text) || IsCommKind(text);
-  }
-  [[nodiscard]] bool IsCommKind(std::string_view text) const {
-    const auto kind = ParseCommKind(text);
-    return kind && Name(*kind) == text;
-  }
-  // "aten::add.Tensor(…) -> …"
-  [[nodiscard]] bool IsSchema(std::string_view text) const {
-    return vocabulary_.IsName(text.substr(0, text.find_first_of(".(")));
-  }
-  [[nodiscard]] bool IsArgument(std::string_view text) const {
-    return vocabulary_.IsString(text) || ParseDevice(text) || text == "<None>";
-  }
-  [[nodiscard]] bool IsHeaderText(std::string_view text) const {
-    return vocabulary_.IsHeaderText(text);
-  }
-  [[nodiscard]] bool IsHardware(std::string_view text) const {
-    return vocabulary_.IsHardware(text);
-  }
-  [[nodiscard]] bool IsHost(std::string_view text) const { return IsNumberedHost(text); }
-  [[nodiscard]] bool IsPlacement(std::string_view text) const { return IsPlacementText(text); }
-  [[nodiscard]] bool IsCounter(std::string_view text) const { return IsCounterName(text); }
-  // A number, or a role of generated groups.
-  [[nodiscard]] bool IsGroup(std::string_view text) const {
-    return IsNumber(text) || IsHeaderText(text);
-  }
-  [[nodiscard]] bool IsKind(std::string_view text) const { return ParseOpKind(text).has_value(); }
-  [[nodiscard]] bool IsClass(std::string_view text) const { return ParseOpClass(text).has_value(); }
-  [[nodiscard]] bool IsActor(std::string_view text) const {
-    return IsOneOf(text, {"thread", "stream", "group"});
-  }
-  [[nodiscard]] bool IsDtype(std::string_view text) const {
-    return text == "unknown" || ParseDType(text) != DType::kUnknown;
-  }
-  [[nodiscard]] bool IsReduceOp(std::string_view text) const {
-    return ParseReduceOp(text).has_value();
-  }
-  [[nodiscard]] bool IsCertainty(std::string_view text) const {
-    return ParseGroupCertainty(text).has_value();
-  }
-  [[nodiscard]] bool IsLink(std::string_view text) const {
-    return IsOneOf(text, {"record function id", "alignment", "only one", "sequence numbers",
-                          "best match", "last", "median"});
-  }
-
-  static constexpr Rule kRules[] = {
-      {"node.name", &PublicTexts::IsName},
-      {"node.attr.parent", &PublicTexts::IsName},
-      {"node.attr.op", &PublicTexts::IsName},
-      {"node.attr.op_schema", &PublicTexts::IsSchema},
-      {"node.attr.pg_name", &PublicTexts::IsGroup},
-      {"node.attr.op_kind", &PublicTexts::IsKind},
-      {"node.attr.op_class", &PublicTexts::IsClass},
-      {"node.attr.actor", &PublicTexts::IsActor},
-      {"node.attr.comm_dtype", &PublicTexts::IsDtype},
-      {"node.attr.comm_reduce_op", &PublicTexts::IsReduceOp},
-      {"node.attr.comm_certainty", &PublicTexts::IsCertainty},
-      {"node.inputs.values", &PublicTexts::IsArgument},
-      {"node.outputs.values", &PublicTexts::IsArgument},
-      {"header.version", &PublicTexts::IsHeaderText},
-      {"header.attr.source", &PublicTexts::IsHeaderText},
-      {"header.attr.machine_processor", &PublicTexts::IsHardware},
-      {"header.attr.machine_device", &PublicTexts::IsHardware},
-      {"header.attr.machine_framework", &PublicTexts::IsHardware},
-      {"header.attr.placement_host", &PublicTexts::IsHost},
-      {"header.attr.placement_process_numa_nodes", &PublicTexts::IsPlacement},
-      {"header.attr.placement_memory_numa_nodes", &PublicTexts::IsPlacement},
-      {"header.attr.placement_link_kind", &PublicTexts::IsPlacement},
-      {"header.attr.step_names", &PublicTexts::IsName},
-      {"header.attr.range_names", &PublicTexts::IsName},
-      {"header.attr.diagnostics_names", &PublicTexts::IsCounter},
-      {"header.attr.link_method", &PublicTexts::IsLink},
-      {"header.attr.link_choice", &PublicTexts::IsLink},
-      {"group id", &PublicTexts::IsGroup},
-      {"group description", &PublicTexts::IsHeaderText},
-      {"set name", &PublicTexts::IsHeaderText},
-  };
-  const Vocabulary& vocabulary_;
+struct TextRule {
+  std::string_view field;
+  bool (*allows)(const Vocabulary& known, std::string_view text);
 };
+constexpr TextRule kTextRules[] = {
+    {"node.name", IsPublicName},
+    {"node.attr.parent", IsPublicName},
+    {"node.attr.op", IsPublicName},
+    // "aten::add.Tensor(…) -> …"
+    {"node.attr.op_schema",
+     [](auto& known, auto text) { return known.IsName(text.substr(0, text.find_first_of(".("))); }},
+    {"node.attr.pg_name", IsGroup},
+    {"node.attr.op_kind", [](auto& /*known*/, auto text) { return ParseOpKind(text).has_value(); }},
+    {"node.attr.op_class",
+     [](auto& /*known*/, auto text) { return ParseOpClass(text).has_value(); }},
+    {"node.attr.actor",
+     [](auto& /*known*/, auto text) {
+       return IsOneOf(text, {"thread", "stream", "group"});
+     }},
+    {"node.attr.comm_dtype",
+     [](auto& /*known*/, auto text) {
+       return text == "unknown" || ParseDType(text) != DType::kUnknown;
+     }},
+    {"node.attr.comm_reduce_op",
+     [](auto& /*known*/, auto text) { return ParseReduceOp(text).has_value(); }},
+    {"node.attr.comm_certainty",
+     [](auto& /*known*/, auto text) { return ParseGroupCertainty(text).has_value(); }},
+    {"node.inputs.values", IsArgument},
+    {"node.outputs.values", IsArgument},
+    {"header.version", IsHeaderText},
+    {"header.attr.source", IsHeaderText},
+    {"header.attr.machine_processor", IsHardware},
+    {"header.attr.machine_device", IsHardware},
+    {"header.attr.machine_framework", IsHardware},
+    {"header.attr.placement_host", [](auto& /*known*/, auto text) { return IsNumberedHost(text); }},
+    {"header.attr.placement_process_numa_nodes", IsPlacement},
+    {"header.attr.placement_memory_numa_nodes", IsPlacement},
+    {"header.attr.placement_link_kind", IsPlacement},
+    {"header.attr.step_names", IsPublicName},
+    {"header.attr.range_names", IsPublicName},
+    {"header.attr.diagnostics_names",
+     [](auto& /*known*/, auto text) {
+       return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == text.npos;
+     }},
+    {"header.attr.link_method", IsLink},
+    {"header.attr.link_choice", IsLink},
+    {"group id", IsGroup},
+    {"group description", IsHeaderText},
+    {"set name", IsHeaderText},
+};
+
+// Whether a text may stand in that field of a set that is to be shared.
+bool MayStand(const Vocabulary& known, std::string_view field, std::string_view text) {
+  const auto* const rule = std::find_if(std::begin(kTextRules), std::end(kTextRules),
+                                        [&](const TextRule& row) { return row.field == field; });
+  return text.empty() || IsHashedName(text) ||
+         (rule != std::end(kTextRules) && rule->allows(known, text));
+}
 
 class Auditor {
  public:
   Auditor(const AuditRequest& request, const TraceSet& set, const Vocabulary& vocabulary)
-      : request_(request), set_(set), public_(vocabulary) {}
+      : request_(request), set_(set), vocabulary_(vocabulary) {}
 
   Result<AuditReport> Run() {
     for (const TraceSet::DistinctRank& one : set_.DistinctRanks()) {
@@ -216,26 +193,32 @@ class Auditor {
     Job();
   }
 
-  // Under which policy: what `reprise anonymize` writes, and nothing else.
-  void Note() {
-    const fs::path path = fs::path(set_.directory) / kAnonymizedFile;
+  // A JSON file of the set, if it has one; what cannot be read is no object.
+  [[nodiscard]] std::optional<nlohmann::json> JsonOf(const char* name) const {
+    const fs::path path = fs::path(set_.directory) / name;
     std::error_code error;
     if (!fs::exists(fs::symlink_status(path, error))) {
+      return std::nullopt;
+    }
+    return ParseJson<nlohmann::json>(ReadJsonText(path.string()).value_or(""), /*throws=*/false);
+  }
+
+  // Under which policy: what `reprise anonymize` writes, and nothing else.
+  void Note() {
+    const auto file = JsonOf(kAnonymizedFile);
+    if (!file) {
       return;
     }
-    // What cannot be read is no note of ours: it is found below.
-    const auto text = ReadJsonText(path.string());
-    const nlohmann::json note = ParseJson<nlohmann::json>(text.value_or(""), /*throws=*/false);
+    // What is no object is no note of ours: it is found below.
+    const nlohmann::json note = file->is_object() ? *file : nlohmann::json::object();
     const auto presets = PolicyPresets();
-    const std::string policy =
-        note.is_object() && note.contains("policy") && note["policy"].is_object()
-            ? note["policy"].value("name", "")
-            : "";
+    const std::string policy = note.contains("policy") && note["policy"].is_object()
+                                   ? note["policy"].value("name", "")
+                                   : "";
     if (std::find(presets.begin(), presets.end(), policy) == presets.end()) {
       Check("policy name", policy.empty() ? "(none)" : policy, 1);
     }
-    const nlohmann::json empty = nlohmann::json::object();
-    for (const auto& [key, value] : (note.is_object() ? note : empty).items()) {
+    for (const auto& [key, value] : note.items()) {
       if (!IsOneOf(key, {"format", "policy", "durations", "shapes", "reprise_version"})) {
         Add("unknown field", kAnonymizedFile, key, 1);
       }
@@ -244,18 +227,15 @@ class Auditor {
 
   // Of generated sets: sums, a format and a dtype. Any other text is looked at.
   void Job() {
-    const fs::path path = fs::path(set_.directory) / kJobFile;
-    std::error_code error;
-    if (!fs::exists(fs::symlink_status(path, error))) {
+    const auto job = JsonOf(kJobFile);
+    if (!job) {
       return;
     }
-    const auto text = ReadJsonText(path.string());
-    const nlohmann::json job = ParseJson<nlohmann::json>(text.value_or(""), /*throws=*/false);
-    if (!job.is_object()) {
+    if (!job->is_object()) {
       Add("file that cannot be read", "file name", kJobFile, 1);
       return;
     }
-    const nlohmann::json flat = job.flatten();  // items() refers to it
+    const nlohmann::json flat = job->flatten();  // items() refers to it
     for (const auto& [place, value] : flat.items()) {
       if (value.is_string() && place != "/format" && place != "/dtype") {
         Check(std::string(kJobFile) + place, value.get<std::string>(), 1);
@@ -264,7 +244,7 @@ class Auditor {
   }
 
   void Check(const std::string& field, const std::string& text, std::uint64_t count) {
-    if (public_.Allows(field, text)) {
+    if (MayStand(vocabulary_, field, text)) {
       return;
     }
     bool secret = false;
@@ -281,7 +261,7 @@ class Auditor {
 
   const AuditRequest& request_;
   const TraceSet& set_;
-  PublicTexts public_;
+  const Vocabulary& vocabulary_;
   ShapeFacts facts_;
   AuditReport report_;
 };
