@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/comm.h"
 
@@ -50,7 +51,7 @@ class ForeignTraceBuilder {
       if (node.type == NodeType::kMetadata || node.type == NodeType::kInvalid) {
         node.type = NodeType::kComp;
       }
-      ReadGroups(node);
+      AddGroups(node.name, node.inputs, trace_);
       trace_.nodes.push_back(std::move(node));
       from = {};
     }
@@ -75,32 +76,22 @@ class ForeignTraceBuilder {
 
   // Makes a transfer of what says enough to be one, and only of that.
   NodeType Settle(ForeignNode& node) {
-    if (node.type != kCollective && node.type != kSend && node.type != kRecv) {
-      return NodeType::kInvalid;
-    }
-    const auto was = static_cast<NodeType>(node.type);
-    if (node.type == kCollective) {
+    const bool message = node.type == kSend || node.type == kRecv;
+    if (node.type == kCollective && node.Find("comm_type") == nullptr) {
       // A c10d call on the host; the transfer is the kernel that it launches.
-      const bool call = IsHostOperation(node) && node.Find("comm_type") == nullptr;
-      if (node.Find("comm_type") == nullptr && !call) {
-        if (const auto number = CollectiveOf(node.name)) {
-          node.Set("comm_type", *number);
-        }
+      const bool call = IsHostOperation(node);
+      if (const auto number = call ? std::nullopt : CollectiveOf(node.name)) {
+        node.Set("comm_type", *number);
+        return NodeType::kInvalid;
       }
-      if (node.Find("comm_type") == nullptr) {
-        Count(call ? "comm_call_on_host" : "comm_without_type", node);
-        node.type = kComp;
-        return was;
-      }
+      Count(call ? "comm_call_on_host" : "comm_without_type", node);
+    } else if (message && node.Find("comm_peer") == nullptr &&
+               node.Find(node.type == kSend ? "comm_dst" : "comm_src") == nullptr) {
+      Count("transfer_without_peer", node);
+    } else {
       return NodeType::kInvalid;
     }
-    const char* other = node.type == kSend ? "comm_dst" : "comm_src";
-    if (node.Find(other) == nullptr && node.Find("comm_peer") == nullptr) {
-      Count("transfer_without_peer", node);
-      node.type = kComp;
-      return was;
-    }
-    return NodeType::kInvalid;
+    return static_cast<NodeType>(std::exchange(node.type, kComp));
   }
 
   void AddCallers(const ForeignNode& from, Node& node) {
@@ -145,17 +136,6 @@ class ForeignTraceBuilder {
     }
   }
 
-  void ReadGroups(const Node& node) {
-    if (node.name.find("process_group:init") == std::string::npos || node.inputs.empty()) {
-      return;
-    }
-    if (const std::string* json = node.inputs[0].AsString()) {
-      for (GroupRecord& group : pytorch::ParseGroupRecords(*json)) {
-        trace_.groups.push_back(std::move(group));
-      }
-    }
-  }
-
   void Count(std::string_view name, const ForeignNode& node) {
     trace_.diagnostics.Count(name, fmt::format("{}: node {} ({}) at byte {}", trace_.path, node.id,
                                                node.name, node.offset));
@@ -167,6 +147,15 @@ class ForeignTraceBuilder {
 };
 
 }  // namespace
+
+void AddGroups(std::string_view name, const ValueList& inputs, RankTrace& trace) {
+  const std::string* json = inputs.empty() ? nullptr : inputs[0].AsString();
+  if (json != nullptr && name.find("process_group:init") != std::string_view::npos) {
+    for (GroupRecord& group : pytorch::ParseGroupRecords(*json)) {
+      trace.groups.push_back(std::move(group));
+    }
+  }
+}
 
 Status BuildNodes(const std::string& schema, const ForeignHeader& header,
                   std::vector<ForeignNode> nodes, RankTrace& trace) {

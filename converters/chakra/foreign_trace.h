@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "converters/chakra/rank_trace.h"
@@ -15,5 +16,8 @@ namespace reprise::chakra {
 // called a node: it becomes `parent` and no edge (`caller_is_no_edge`).
 [[nodiscard]] Status BuildNodes(const std::string& schema, const ForeignHeader& header,
                                 std::vector<ForeignNode> nodes, RankTrace& trace);
+
+// Where a node by its name and inputs lists process groups: those.
+void AddGroups(std::string_view name, const ValueList& inputs, RankTrace& trace);
 
 }  // namespace reprise::chakra

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "converters/chakra/foreign_trace.h"
 #include "converters/chakra/linked_nodes.h"
 #include "converters/chakra/linked_transfer.h"
 #include "core/comm.h"
@@ -29,7 +30,7 @@ class LinkedTraceBuilder {
         return BadInput(fmt::format("{}: two nodes have the id {}", trace_.path, all_[i].id));
       }
       next_id_ = std::max(next_id_, all_[i].id + 1);
-      ReadGroups(all_[i]);
+      AddGroups(all_[i].name, all_[i].inputs, trace_);
     }
     Sort();
     for (auto& [thread, operations] : threads_) {
@@ -45,16 +46,6 @@ class LinkedTraceBuilder {
  private:
   [[nodiscard]] std::int64_t End(NodeIndex i) const {
     return all_[i].start_ns + all_[i].duration_ns;
-  }
-
-  void ReadGroups(const LinkedNode& node) {
-    if (node.name.find("process_group:init") != std::string::npos && !node.inputs.empty()) {
-      if (const std::string* json = node.inputs[0].AsString()) {
-        for (GroupRecord& group : pytorch::ParseGroupRecords(*json)) {
-          trace_.groups.push_back(std::move(group));
-        }
-      }
-    }
   }
 
   // Threads by start, callers before callees.

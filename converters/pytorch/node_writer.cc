@@ -130,13 +130,13 @@ class Writer {
         FillDevice(item, loan);
         break;
       case Item::Kind::kHostWait:
-        node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
+        node.name = *rank_.Call(item.call).name;
         node.type = NodeType::kComp;
         node.kind = OpKind::kWait;
         node.op_class = OpClass::kHost;
         break;
       case Item::Kind::kCall:
-        node.name = *rank_.kineto.device.calls[static_cast<std::size_t>(item.call)].name;
+        node.name = *rank_.Call(item.call).name;
         [[fallthrough]];
       case Item::Kind::kIssue:
       case Item::Kind::kReturn:
@@ -152,7 +152,7 @@ class Writer {
 
   void FillOperation(const Item& item, Loan& loan) {
     Node& node = loan.node;
-    const OpInfo& info = rank_.roles[static_cast<std::size_t>(item.operation)].info;
+    const OpInfo& info = rank_.InfoOf(item.operation);
     node.kind = info.kind;
     node.op_class = info.op_class;
     node.type = NodeType::kComp;
@@ -188,8 +188,8 @@ class Writer {
 
   void FillDevice(const Item& item, Loan& loan) {
     Node& node = loan.node;
-    const DeviceEvent& event = rank_.kineto.device.events[static_cast<std::size_t>(item.event)];
-    const EventLink& link = rank_.links.events[static_cast<std::size_t>(item.event)];
+    const DeviceEvent& event = rank_.Event(item.event);
+    const EventLink& link = rank_.EventLinkOf(item.event);
     if (item.transfer >= 0) {
       FillTransfer(item, loan);
     } else {
@@ -206,12 +206,11 @@ class Writer {
 
   void FillKernel(const Item& item, const EventLink& link, const DeviceEvent& event, Loan& loan) {
     Node& node = loan.node;
-    const bool known = link.node >= 0 &&
-                       rank_.roles[static_cast<std::size_t>(link.node)].info.kind == OpKind::kWork;
+    const bool known = link.node >= 0 && rank_.InfoOf(link.node).kind == OpKind::kWork;
     node.kind = OpKind::kWork;
     node.op_class = event.kind != DeviceEvent::Kind::kKernel ? OpClass::kMemcpy
-                    : known ? rank_.roles[static_cast<std::size_t>(link.node)].info.op_class
-                            : OpClass::kOther;
+                    : known                                  ? rank_.InfoOf(link.node).op_class
+                                                             : OpClass::kOther;
     // Copies and fills too: what simulators take for device work.
     node.type = mem_nodes_ ? MemoryTypeOf(event) : NodeType::kComp;
     if (node.type != NodeType::kComp) {
@@ -242,7 +241,7 @@ class Writer {
   // The innermost composite around an operation.
   [[nodiscard]] std::string FrameOf(std::int32_t operation) const {
     for (std::int32_t at = rank_.Op(operation).parent; at >= 0; at = rank_.Op(at).parent) {
-      if (rank_.roles[static_cast<std::size_t>(at)].role == Role::kFrame) {
+      if (rank_.RoleOf(at) == Role::kFrame) {
         return *rank_.Op(at).name;
       }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "converters/pytorch/alignment/link_by_alignment.h"
@@ -41,10 +42,32 @@ std::uint32_t HashShapes(const ValueList& inputs) {
   return hash.Get();
 }
 
-std::vector<CallSequence> LongestFirst(std::map<std::int64_t, CallSequence>&& threads) {
+// The records of each thread that are `wanted`, the longest thread first. They stand in the order
+// of their calls: by `number` where all have one, `least` or more, and then by `rest`.
+template <typename Record>
+std::vector<CallSequence> SequencesOf(const std::vector<Record>& all, const auto& wanted,
+                                      std::int64_t least, const auto& number, const auto& rest,
+                                      const auto& shapes, Symbols& symbols) {
+  std::map<std::int64_t, CallSequence> threads;
+  bool numbered = true;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (wanted(all[i]) && !IsTransferRecord(*all[i].name)) {
+      threads[all[i].thread].records.push_back(static_cast<std::int32_t>(i));
+      numbered = numbered && number(all[i]) >= least;
+    }
+  }
+  const auto at = [&](std::int32_t i) -> const Record& { return all[static_cast<std::size_t>(i)]; };
+  const auto key = [&](std::int32_t i) {
+    return std::tuple(numbered ? number(at(i)) : 0, rest(at(i)), i);
+  };
   std::vector<CallSequence> out;
   for (auto& [thread, sequence] : threads) {
     sequence.thread = thread;
+    std::sort(sequence.records.begin(), sequence.records.end(),
+              [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
+    for (const std::int32_t i : sequence.records) {
+      sequence.tokens.push_back({symbols.Of(*at(i).name), shapes(at(i))});
+    }
     out.push_back(std::move(sequence));
   }
   std::stable_sort(out.begin(), out.end(), [](const CallSequence& a, const CallSequence& b) {
@@ -53,73 +76,20 @@ std::vector<CallSequence> LongestFirst(std::map<std::int64_t, CallSequence>&& th
   return out;
 }
 
-std::vector<CallSequence> OfHost(const HostTrace& host, Symbols& symbols) {
-  std::map<std::int64_t, CallSequence> threads;
-  bool has_ids = true;
-  for (std::size_t i = 0; i < host.nodes.size(); ++i) {
-    const HostNode& node = host.nodes[i];
-    if (IsLinkable(node) && !IsTransferRecord(*node.name)) {
-      threads[node.thread].records.push_back(static_cast<std::int32_t>(i));
-      has_ids = has_ids && node.rf_id > 0;
-    }
-  }
-  for (auto& [thread, sequence] : threads) {
-    const auto at = [&](std::int32_t i) -> const HostNode& {
-      return host.nodes[static_cast<std::size_t>(i)];
-    };
-    std::sort(sequence.records.begin(), sequence.records.end(),
-              [&](std::int32_t a, std::int32_t b) {
-                const HostNode& x = at(a);
-                const HostNode& y = at(b);
-                return has_ids && x.rf_id != y.rf_id ? x.rf_id < y.rf_id : x.id < y.id;
-              });
-    for (const std::int32_t i : sequence.records) {
-      sequence.tokens.push_back({symbols.Of(*at(i).name), HashShapes(at(i).inputs)});
-    }
-  }
-  return LongestFirst(std::move(threads));
-}
-
-std::vector<CallSequence> OfKineto(const KinetoTrace& kineto, Symbols& symbols) {
-  std::map<std::int64_t, CallSequence> threads;
-  bool has_order = true;
-  for (std::size_t i = 0; i < kineto.events.size(); ++i) {
-    const KinetoEvent& event = kineto.events[i];
-    if (!IsTransferRecord(*event.name)) {
-      threads[event.thread].records.push_back(static_cast<std::int32_t>(i));
-      has_order = has_order && event.ev_idx >= 0;
-    }
-  }
-  for (auto& [thread, sequence] : threads) {
-    const auto at = [&](std::int32_t i) -> const KinetoEvent& {
-      return kineto.events[static_cast<std::size_t>(i)];
-    };
-    std::sort(sequence.records.begin(), sequence.records.end(),
-              [&](std::int32_t a, std::int32_t b) {
-                const KinetoEvent& x = at(a);
-                const KinetoEvent& y = at(b);
-                if (has_order && x.ev_idx != y.ev_idx) {
-                  return x.ev_idx < y.ev_idx;
-                }
-                if (x.start_ns != y.start_ns) {
-                  return x.start_ns < y.start_ns;
-                }
-                return x.end_ns != y.end_ns ? x.end_ns > y.end_ns : a < b;
-              });
-    for (const std::int32_t i : sequence.records) {
-      sequence.tokens.push_back({symbols.Of(*at(i).name), at(i).input_shapes});
-    }
-  }
-  return LongestFirst(std::move(threads));
-}
-
 }  // namespace
 
 CallSequences MakeCallSequences(const HostTrace& host, const KinetoTrace& kineto) {
   Symbols symbols;
   CallSequences out;
-  out.host = OfHost(host, symbols);
-  out.kineto = OfKineto(kineto, symbols);
+  out.host = SequencesOf(
+      host.nodes, IsLinkable, 1, [](const HostNode& node) { return node.rf_id; },
+      [](const HostNode& node) { return node.id; },
+      [](const HostNode& node) { return HashShapes(node.inputs); }, symbols);
+  out.kineto = SequencesOf(
+      kineto.events, [](const KinetoEvent& /*event*/) { return true; }, 0,
+      [](const KinetoEvent& event) { return event.ev_idx; },
+      [](const KinetoEvent& event) { return std::pair(event.start_ns, -event.end_ns); },
+      [](const KinetoEvent& event) { return event.input_shapes; }, symbols);
   return out;
 }
 

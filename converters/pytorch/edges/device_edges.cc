@@ -29,7 +29,7 @@ class DeviceEdgeBuilder {
       if (At(i).kind == Item::Kind::kDevice) {
         StreamEdge(i);
         LaunchEdge(i);
-        const EventLink& link = rank_.links.events[static_cast<std::size_t>(At(i).event)];
+        const EventLink& link = rank_.EventLinkOf(At(i).event);
         WaitEdges(link.sources, i, EdgeReason::kEvent);
       } else if (At(i).kind == Item::Kind::kHostWait) {
         const CallLink& link = rank_.links.calls[static_cast<std::size_t>(At(i).call)];
@@ -56,7 +56,7 @@ class DeviceEdgeBuilder {
   }
 
   void StreamEdge(std::int32_t i) {
-    const DeviceEvent& event = rank_.kineto.device.events[static_cast<std::size_t>(At(i).event)];
+    const DeviceEvent& event = rank_.Event(At(i).event);
     const auto [last, first] = last_of_stream_.try_emplace({event.device, event.stream}, i);
     if (!first) {
       Add(last->second, i, EdgeReason::kStream);
@@ -65,14 +65,13 @@ class DeviceEdgeBuilder {
   }
 
   void LaunchEdge(std::int32_t i) {
-    const std::int32_t call = rank_.links.events[static_cast<std::size_t>(At(i).event)].call;
+    const std::int32_t call = rank_.EventLinkOf(At(i).event).call;
     const auto launcher = launcher_.find(call);
     if (call >= 0 && launcher != launcher_.end() &&
         !Add(launcher->second, i, EdgeReason::kLaunch)) {
       rank_.diagnostics.Count(
           "launch_after_start",
-          fmt::format("{}: correlation {} by {} ns", rank_.label,
-                      rank_.kineto.device.calls[static_cast<std::size_t>(call)].correlation,
+          fmt::format("{}: correlation {} by {} ns", rank_.label, rank_.Call(call).correlation,
                       At(launcher->second).end_ns - At(i).start_ns));
     }
   }

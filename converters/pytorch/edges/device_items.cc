@@ -41,11 +41,10 @@ Item DeviceItems::HostWait(std::int32_t c) const {
             .operation = Link(c).operation,
             .thread = Link(c).thread,
             .call = c,
-            .start_ns = Call(c).start_ns,
-            .end_ns = Call(c).end_ns};
+            .start_ns = rank_.Call(c).start_ns,
+            .end_ns = rank_.Call(c).end_ns};
   for (const DeviceSource& source : Link(c).sources) {
-    item.start_ns = std::max(
-        item.start_ns, rank_.kineto.device.events[static_cast<std::size_t>(source.event)].end_ns);
+    item.start_ns = std::max(item.start_ns, rank_.Event(source.event).end_ns);
   }
   return item;
 }
@@ -63,7 +62,7 @@ void DeviceItems::AddPieces(std::int32_t operation, const std::vector<std::int32
     piece.kind = Item::Kind::kRest;
   };
   for (const std::int32_t c : calls) {
-    cut(Call(c).start_ns, Link(c).events.empty() ? -1 : c);
+    cut(rank_.Call(c).start_ns, Link(c).events.empty() ? -1 : c);
     if (Waits(c)) {
       items.push_back(HostWait(c));
       at_ns = std::max(at_ns, items.back().end_ns);
@@ -75,8 +74,7 @@ void DeviceItems::AddPieces(std::int32_t operation, const std::vector<std::int32
 }
 
 bool DeviceItems::OnHost(std::int32_t operation) const {
-  if (rank_.kineto.device.empty() ||
-      rank_.roles[static_cast<std::size_t>(operation)].info.kind != OpKind::kWork) {
+  if (rank_.kineto.device.empty() || rank_.InfoOf(operation).kind != OpKind::kWork) {
     return true;
   }
   const Operation& op = rank_.Op(operation);

@@ -29,14 +29,11 @@ class DeviceItems {
   void AddEvents(std::vector<Item>& items) const;
 
  private:
-  [[nodiscard]] const RuntimeCall& Call(std::int32_t c) const {
-    return rank_.kineto.device.calls[static_cast<std::size_t>(c)];
-  }
   [[nodiscard]] const CallLink& Link(std::int32_t c) const {
     return rank_.links.calls[static_cast<std::size_t>(c)];
   }
   [[nodiscard]] bool Waits(std::int32_t c) const {
-    return IsHostWait(Call(c).kind) || !Link(c).sources.empty();
+    return IsHostWait(rank_.Call(c).kind) || !Link(c).sources.empty();
   }
   // What remains of the call after what it waits for has ended.
   [[nodiscard]] Item HostWait(std::int32_t c) const;

@@ -75,7 +75,7 @@ class EdgeBuilder {
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
       const Item& item = At(i);
       if (item.kind == Item::Kind::kTransfer) {
-        last_transfer[rank_.transfers[static_cast<std::size_t>(item.transfer)].worker] = i;
+        last_transfer[rank_.Transfer(item.transfer).worker] = i;
       } else if (item.thread >= 0 && !last_transfer.empty()) {
         const auto it =
             last_transfer.find(rank_.list.threads[static_cast<std::size_t>(item.thread)].kineto_id);
@@ -119,7 +119,7 @@ class EdgeBuilder {
       const Item& item = At(i);
       if (item.transfer >= 0 &&
           (item.kind == Item::Kind::kTransfer || item.kind == Item::Kind::kDevice)) {
-        const CommArguments& a = rank_.transfers[static_cast<std::size_t>(item.transfer)].arguments;
+        const CommArguments& a = rank_.Transfer(item.transfer).arguments;
         Read(i, a.sent);
         Write(i, a.received);
       } else if (UsesData(rank_, item)) {
@@ -184,9 +184,7 @@ class EdgeBuilder {
   // The thread on which a reader's order is decided: a transfer's is that of its call.
   [[nodiscard]] std::int32_t ThreadOf(std::int32_t i) {
     const Item& item = At(i);
-    return item.kind == Item::Kind::kTransfer
-               ? rank_.transfers[static_cast<std::size_t>(item.transfer)].thread
-               : item.thread;
+    return item.kind == Item::Kind::kTransfer ? rank_.Transfer(item.transfer).thread : item.thread;
   }
 
   // A stream keeps order by itself, and what waits for a later event of it waits for this one.
@@ -197,16 +195,13 @@ class EdgeBuilder {
     }
     const auto same_stream = [&](std::int32_t item) {
       const std::int32_t event = At(item).event;
-      return event >= 0 && EventOf(event).stream == EventOf(from).stream &&
-             EventOf(event).device == EventOf(from).device;
+      return event >= 0 && rank_.Event(event).stream == rank_.Event(from).stream &&
+             rank_.Event(event).device == rank_.Event(from).device;
     };
     return same_stream(reader) ||
            std::any_of(At(reader).deps.begin(), At(reader).deps.end(), [&](const auto& dep) {
              return same_stream(dep.item) && At(dep.item).start_ns >= At(writer).start_ns;
            });
-  }
-  [[nodiscard]] const DeviceEvent& EventOf(std::int32_t event) const {
-    return rank_.kineto.device.events[static_cast<std::size_t>(event)];
   }
 
   [[nodiscard]] bool Implied(std::int32_t writer, std::int32_t reader) {
@@ -228,7 +223,7 @@ class EdgeBuilder {
     if (At(reader).kind != Item::Kind::kTransfer) {
       return true;
     }
-    const std::int32_t call = rank_.transfers[static_cast<std::size_t>(At(reader).transfer)].call;
+    const std::int32_t call = rank_.Transfer(At(reader).transfer).call;
     return At(it->second).start_ns <= rank_.Op(call).start_ns;
   }
 

@@ -58,7 +58,7 @@ class TimelineBuilder {
     const DeviceItems device(rank_);
     const DeviceItems::Cuts cuts = device.AddFrameCalls(threads_);
     for (std::int32_t i = 0; i < rank_.list.loose; ++i) {
-      const Role role = rank_.roles[static_cast<std::size_t>(i)].role;
+      const Role role = rank_.RoleOf(i);
       const Operation& op = rank_.Op(i);
       auto& items = threads_[static_cast<std::size_t>(op.thread)];
       if (const auto& calls = cuts[static_cast<std::size_t>(i)]; !calls.empty()) {
@@ -91,8 +91,7 @@ class TimelineBuilder {
     const Operation& op = rank_.Op(call);
     const std::int64_t cut =
         transfer < 0 ? op.end_ns
-                     : std::clamp(rank_.transfers[static_cast<std::size_t>(transfer)].start_ns,
-                                  op.start_ns, op.end_ns);
+                     : std::clamp(rank_.Transfer(transfer).start_ns, op.start_ns, op.end_ns);
     items.push_back({.kind = Item::Kind::kIssue,
                      .operation = call,
                      .transfer = transfer,
@@ -208,7 +207,7 @@ class TimelineBuilder {
     for (auto& items : threads_) {
       for (Item& item : items) {
         if (item.kind != Item::Kind::kOperation ||
-            rank_.roles[static_cast<std::size_t>(item.operation)].info.kind != OpKind::kWait ||
+            rank_.InfoOf(item.operation).kind != OpKind::kWait ||
             rank_.Op(item.operation).name->find("wait") == std::string::npos) {
           continue;
         }
@@ -377,8 +376,8 @@ class TimelineBuilder {
 }  // namespace
 
 bool UsesData(const RankCapture& rank, const Item& item) {
-  const bool main = item.kind == Item::Kind::kDevice && item.transfer < 0 &&
-                    rank.links.events[static_cast<std::size_t>(item.event)].main;
+  const bool main =
+      item.kind == Item::Kind::kDevice && item.transfer < 0 && rank.EventLinkOf(item.event).main;
   if (item.kind != Item::Kind::kOperation && !main) {
     return false;
   }

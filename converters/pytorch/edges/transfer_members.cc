@@ -147,10 +147,6 @@ void ShareLargest(const Match& match) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // One number per host name; ranks whose capture has none may each have a clock of their own.
 std::vector<std::int32_t> HostOfRank(std::span<const RankCapture> ranks, std::int32_t highest) {
   std::vector<std::int32_t> host_of_rank(static_cast<std::size_t>(highest) + 1);

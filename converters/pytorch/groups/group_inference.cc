@@ -71,11 +71,9 @@ bool Compatible(const InferenceTransfer& a, const InferenceTransfer& b, const Pr
     case CommKind::kBroadcast:
     case CommKind::kReduce:
     case CommKind::kGather:
-      return x.in_bytes == y.in_bytes;
-    case CommKind::kAllGather:
-      return x.out_bytes == y.out_bytes;
     case CommKind::kReduceScatter:
       return x.in_bytes == y.in_bytes;
+    case CommKind::kAllGather:
     case CommKind::kScatter:
       return x.out_bytes == y.out_bytes;
     case CommKind::kAllToAll:

@@ -50,16 +50,16 @@ class HostFields {
       case HostField::kOther:
         return;
       case HostField::kRecordFunction:
-        return Number(value, node_.rf_id);
+        return Take(value, node_.rf_id);
       case HostField::kSequence:
-        return Number(value, node_.seq_id);
+        return Take(value, node_.seq_id);
       case HostField::kThread:
-        return Number(value, node_.thread);
+        return Take(value, node_.thread);
       case HostField::kForwardThread:
-        return Number(value, node_.forward_thread);
+        return Take(value, node_.forward_thread);
       case HostField::kScope: {
         std::int64_t scope = 0;
-        Number(value, scope);
+        Take(value, scope);
         node_.scope = static_cast<Scope>(scope);
         return;
       }
@@ -81,35 +81,33 @@ class HostFields {
   void ReadComm(HostField field, const Element& value, CommAttributes& comm) {
     switch (field) {
       case HostField::kCollective:
-        comm.collective = Text(value);
-        return;
+        return Take(value, comm.collective);
       case HostField::kDType:
-        comm.dtype = Text(value);
-        return;
+        return Take(value, comm.dtype);
       case HostField::kGroupName:
-        comm.group_name = Text(value);
-        return;
+        return Take(value, comm.group_name);
       case HostField::kGroupDescription:
-        comm.group_description = Text(value);
-        return;
+        return Take(value, comm.group_description);
       case HostField::kInElements:
-        return Number(value, comm.in_elements);
+        return Take(value, comm.in_elements);
       case HostField::kOutElements:
-        return Number(value, comm.out_elements);
+        return Take(value, comm.out_elements);
       case HostField::kInSplits:
-        comm.in_splits = ParseIntegerList(Text(value));
-        return;
+        return Take(value, comm.in_splits);
       case HostField::kOutSplits:
-        comm.out_splits = ParseIntegerList(Text(value));
-        return;
+        return Take(value, comm.out_splits);
       case HostField::kGroupSize:
-        return Number(value, comm.group_size);
+        return Take(value, comm.group_size);
       default:
         comm.async = Truth(value);
     }
   }
 
-  void Number(const Element& value, std::int64_t& out) {
+  void Take(const Element& value, std::string& out) { out = Text(value); }
+  void Take(const Element& value, std::vector<std::int64_t>& out) {
+    out = ParseIntegerList(Text(value));
+  }
+  void Take(const Element& value, std::int64_t& out) {
     if (value.get(out) != simdjson::SUCCESS) {
       oddities_ |= kUnreadableAttribute;
     }

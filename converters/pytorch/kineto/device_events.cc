@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "converters/pytorch/host/process_groups.h"
 #include "core/text.h"
@@ -57,23 +59,21 @@ std::array<std::int32_t, 3> Three(simdjson::simdjson_result<element> value) {
   return out;
 }
 
-bool EndsWith(std::string_view text, std::string_view end) { return text.ends_with(end); }
-
 bool IsRuntime(std::string_view category) {
-  return EndsWith(category, "_runtime") || EndsWith(category, "_driver") || category == "Runtime";
+  return category.ends_with("_runtime") || category.ends_with("_driver") || category == "Runtime";
 }
 
-bool IsDeviceWork(std::string_view category, DeviceEvent::Kind& kind) {
-  if (category == "kernel" || category == "Kernel") {
-    kind = DeviceEvent::Kind::kKernel;
-  } else if (category == "gpu_memcpy" || category == "Memcpy") {
-    kind = DeviceEvent::Kind::kMemcpy;
-  } else if (category == "gpu_memset" || category == "Memset") {
-    kind = DeviceEvent::Kind::kMemset;
-  } else {
-    return false;
+std::optional<DeviceEvent::Kind> WorkOf(std::string_view category) {
+  using Kind = DeviceEvent::Kind;
+  constexpr std::pair<std::string_view, Kind> kWork[] = {
+      {"kernel", Kind::kKernel}, {"gpu_memcpy", Kind::kMemcpy}, {"gpu_memset", Kind::kMemset},
+      {"Kernel", Kind::kKernel}, {"Memcpy", Kind::kMemcpy},     {"Memset", Kind::kMemset}};
+  for (const auto& [name, kind] : kWork) {
+    if (name == category) {
+      return kind;
+    }
   }
-  return true;
+  return std::nullopt;
 }
 
 std::string_view NameOf(element event) {
@@ -133,38 +133,32 @@ void AddSync(element event, DeviceTrace& trace) {
 // "cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize", and per-thread variants
 // ("cudaStreamSynchronize_ptsz").
 RuntimeKind RuntimeKindOf(std::string_view name) {
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-  if (has("EventRecord")) {
-    return RuntimeKind::kRecordEvent;
+  constexpr std::pair<std::string_view, RuntimeKind> kParts[] = {
+      {"EventRecord", RuntimeKind::kRecordEvent},
+      {"StreamWaitEvent", RuntimeKind::kStreamWait},
+      {"EventSynchronize", RuntimeKind::kEventSync},
+      {"StreamSynchronize", RuntimeKind::kStreamSync},
+      {"DeviceSynchronize", RuntimeKind::kDeviceSync},
+      {"CtxSynchronize", RuntimeKind::kDeviceSync}};
+  for (const auto& [part, kind] : kParts) {
+    if (name.find(part) != std::string_view::npos) {
+      return kind;
+    }
   }
-  if (has("StreamWaitEvent")) {
-    return RuntimeKind::kStreamWait;
-  }
-  if (has("EventSynchronize")) {
-    return RuntimeKind::kEventSync;
-  }
-  if (has("StreamSynchronize") || name == "cudaMemcpy" || name == "hipMemcpy" ||
-      name == "hipMemcpyWithStream") {
-    return RuntimeKind::kStreamSync;
-  }
-  if (has("DeviceSynchronize") || has("CtxSynchronize")) {
-    return RuntimeKind::kDeviceSync;
-  }
-  return RuntimeKind::kOther;
+  return name == "cudaMemcpy" || name == "hipMemcpy" || name == "hipMemcpyWithStream"
+             ? RuntimeKind::kStreamSync
+             : RuntimeKind::kOther;
 }
 
-bool IsDeviceCategory(std::string_view category) {
-  DeviceEvent::Kind kind{};
-  return IsDeviceWork(category, kind) || IsRuntime(category);
-}
+bool IsDeviceCategory(std::string_view category) { return WorkOf(category) || IsRuntime(category); }
 
 bool AddDeviceEvent(element event, std::string_view category, std::int64_t start_ns,
                     std::int64_t end_ns, BatchStrings& strings, DeviceTrace& trace) {
-  if (DeviceEvent::Kind kind{}; IsDeviceWork(category, kind)) {
-    AddWork(event, kind, start_ns, end_ns, strings, trace);
+  if (const auto kind = WorkOf(category)) {
+    AddWork(event, *kind, start_ns, end_ns, strings, trace);
   } else if (IsRuntime(category)) {
     AddCall(event, start_ns, end_ns, strings, trace);
-  } else if (EndsWith(category, "_sync")) {
+  } else if (category.ends_with("_sync")) {
     AddSync(event, trace);
   } else {
     return false;

@@ -80,31 +80,32 @@ Members FindMembers(element root) {
   if (root.get(object) != simdjson::SUCCESS) {
     return out;
   }
-  const auto keep_first = [](Members::Found& to, element value) {
-    if (to.error() != simdjson::SUCCESS) {
-      to = Members::Found(element(value));
-    }
-  };
   for (const auto& [key, value] : object) {
-    if (key == "ph") {
-      keep_first(out.phase, value);
-    } else if (key == "cat") {
-      keep_first(out.category, value);
-    } else if (key == "name") {
-      keep_first(out.name, value);
-    } else if (key == "pid") {
-      keep_first(out.process, value);
-    } else if (key == "tid") {
-      keep_first(out.thread, value);
-    } else if (key == "ts") {
-      keep_first(out.start, value);
-    } else if (key == "dur") {
-      keep_first(out.duration, value);
-    } else if (key == "args") {
-      keep_first(out.args, value);
-    }
+    const auto is = [&key = key, &value = value](std::string_view member, Members::Found& first) {
+      if (key == member && first.error() != simdjson::SUCCESS) {
+        first = Members::Found(element(value));
+      }
+      return key == member;
+    };
+    static_cast<void>(is("ph", out.phase) || is("cat", out.category) || is("name", out.name) ||
+                      is("pid", out.process) || is("tid", out.thread) || is("ts", out.start) ||
+                      is("dur", out.duration) || is("args", out.args));
   }
   return out;
+}
+
+// False: it has no times.
+bool ReadSpan(const Members& members, std::int64_t& start_ns, std::int64_t& end_ns) {
+  element start;
+  element duration;
+  std::int64_t duration_ns = 0;
+  if (members.start.get(start) != simdjson::SUCCESS || !ReadMicroseconds(start, start_ns) ||
+      members.duration.get(duration) != simdjson::SUCCESS ||
+      !ReadMicroseconds(duration, duration_ns) || duration_ns < 0) {
+    return false;
+  }
+  end_ns = start_ns + duration_ns;
+  return true;
 }
 
 // What one batch of events holds. Times are those of the file, without its base.
@@ -141,19 +142,13 @@ class BatchOfEvents {
       return Outcome::kOther;
     }
     std::string_view name;
-    element start;
-    element duration;
     std::int64_t start_ns = 0;
-    std::int64_t duration_ns = 0;
-    if (members.name.get(name) != simdjson::SUCCESS ||
-        members.start.get(start) != simdjson::SUCCESS || !ReadMicroseconds(start, start_ns) ||
-        members.duration.get(duration) != simdjson::SUCCESS ||
-        !ReadMicroseconds(duration, duration_ns) || duration_ns < 0) {
+    std::int64_t end_ns = 0;
+    if (members.name.get(name) != simdjson::SUCCESS || !ReadSpan(members, start_ns, end_ns)) {
       return host || IsDeviceCategory(category) ? Outcome::kDamaged : Outcome::kOther;
     }
     if (!host) {
-      static_cast<void>(
-          AddDeviceEvent(root, category, start_ns, start_ns + duration_ns, strings_, part_.device));
+      static_cast<void>(AddDeviceEvent(root, category, start_ns, end_ns, strings_, part_.device));
       return Outcome::kOther;
     }
     if (part_.events.empty()) {
@@ -162,7 +157,7 @@ class BatchOfEvents {
     part_.events.push_back({.name = strings_.Intern(name),
                             .thread = WholeNumberOr(members.thread, -1),
                             .start_ns = start_ns,
-                            .end_ns = start_ns + duration_ns,
+                            .end_ns = end_ns,
                             .annotation = annotation});
     if (element args; members.args.get(args) == simdjson::SUCCESS) {
       ReadArguments(args, name, part_.events.back());
@@ -179,18 +174,14 @@ class BatchOfEvents {
   // Of Python's calls only those of modules; without times it says nothing.
   void ReadModule(const Members& members) {
     std::string_view name;
-    element start;
-    element duration;
     std::int64_t start_ns = 0;
-    std::int64_t duration_ns = 0;
+    std::int64_t end_ns = 0;
     if (members.name.get(name) == simdjson::SUCCESS && name.starts_with("nn.Module: ") &&
-        members.start.get(start) == simdjson::SUCCESS && ReadMicroseconds(start, start_ns) &&
-        members.duration.get(duration) == simdjson::SUCCESS &&
-        ReadMicroseconds(duration, duration_ns) && duration_ns >= 0) {
+        ReadSpan(members, start_ns, end_ns)) {
       part_.modules.push_back({.name = strings_.Intern(name),
                                .thread = WholeNumberOr(members.thread, -1),
                                .start_ns = start_ns,
-                               .end_ns = start_ns + duration_ns});
+                               .end_ns = end_ns});
     }
   }
 

@@ -148,11 +148,6 @@ void ReadRecord(const HostNode& record, bool alone, CommArguments& out) {
   RowsToElements(out.spec.out_splits, out.received);
 }
 
-bool IsRooted(CommKind kind) {
-  return kind == CommKind::kBroadcast || kind == CommKind::kReduce || kind == CommKind::kGather ||
-         kind == CommKind::kScatter;
-}
-
 std::int32_t Ratio(std::int64_t whole, std::int64_t part) {
   return part > 0 && whole > 0 && whole % part == 0 ? static_cast<std::int32_t>(whole / part) : -1;
 }
@@ -274,19 +269,13 @@ CommArguments ReadCommArguments(const HostNode* call, const HostNode* record,
 }
 
 void SettleRoot(bool is_root, CommArguments& arguments) {
-  if (!IsRooted(arguments.spec.kind) || is_root) {
-    return;
-  }
-  switch (arguments.spec.kind) {
-    case CommKind::kBroadcast:
-    case CommKind::kScatter:
-      arguments.sent.clear();
-      arguments.spec.in_bytes = 0;
-      break;
-    default:  // reduce, gather
-      arguments.received.clear();
-      arguments.spec.out_bytes = 0;
-      break;
+  const CommKind kind = arguments.spec.kind;
+  if (!is_root && (kind == CommKind::kBroadcast || kind == CommKind::kScatter)) {
+    arguments.sent.clear();
+    arguments.spec.in_bytes = 0;
+  } else if (!is_root && (kind == CommKind::kReduce || kind == CommKind::kGather)) {
+    arguments.received.clear();
+    arguments.spec.out_bytes = 0;
   }
 }
 

@@ -204,18 +204,12 @@ class IncarnationAssigner {
   }
 
   static bool Aliases(const TensorDesc& tensor, const ValueList& inputs) {
-    for (const Value& value : inputs) {
-      if (const TensorDesc* input = value.AsTensor()) {
-        if (input->storage_id == tensor.storage_id) {
-          return true;
-        }
-      } else if (const ValueList* list = value.AsList(); list != nullptr) {
-        if (Aliases(tensor, *list)) {
-          return true;
-        }
-      }
-    }
-    return false;
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Value& value) {
+      const TensorDesc* input = value.AsTensor();
+      const ValueList* list = value.AsList();
+      return input != nullptr ? input->storage_id == tensor.storage_id
+                              : list != nullptr && Aliases(tensor, *list);
+    });
   }
 
   const std::string& label_;

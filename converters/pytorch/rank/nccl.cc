@@ -76,8 +76,8 @@ class Describer {
       : rank_(rank), diagnostics_(diagnostics) {}
 
   TransferRecord Describe(std::int32_t event) {
-    const DeviceEvent& kernel = rank_.kineto.device.events[static_cast<std::size_t>(event)];
-    const EventLink& link = rank_.links.events[static_cast<std::size_t>(event)];
+    const DeviceEvent& kernel = rank_.Event(event);
+    const EventLink& link = rank_.EventLinkOf(event);
     TransferRecord out{.call = link.node >= 0 ? link.node : link.operation,
                        .device_event = event,
                        .start_ns = kernel.start_ns,
@@ -101,7 +101,7 @@ class Describer {
     }
     SetKind(kernel, out.call, out.arguments);
     SetSizes(kernel, EventComm(record), rank_.HostOf(record), out);
-    NameGroup(kernel, record, out);
+    NameGroup(rank_.HostOf(record), {kernel.comm.get(), EventComm(record)}, out);
     return out;
   }
 
@@ -124,7 +124,7 @@ class Describer {
     }
     std::vector<std::int32_t> parts;
     for (std::int32_t i = first; i < call; ++i) {
-      const Role role = rank_.roles[static_cast<std::size_t>(i)].role;
+      const Role role = rank_.RoleOf(i);
       if (rank_.Op(i).thread == thread && role == Role::kCommCall && KindOfCall(i)) {
         parts.push_back(i);
       }
@@ -165,7 +165,7 @@ class Describer {
     DeviceEvent of_part;  // the kernel's own arguments are the whole batch's
     of_part.name = kernel.name;
     SetSizes(of_part, EventComm(record), rank_.HostOf(record), out);
-    NameGroup(kernel, record, out);
+    NameGroup(rank_.HostOf(record), {kernel.comm.get(), EventComm(record)}, out);
     return out;
   }
 
@@ -239,28 +239,6 @@ class Describer {
     if (spec.in_bytes + spec.out_bytes == 0 && spec.kind != CommKind::kBarrier) {
       diagnostics_.Count("transfer_size_unknown", fmt::format("{}: {}", rank_.label, *kernel.name));
     }
-  }
-
-  void NameGroup(const DeviceEvent& kernel, std::int32_t record, TransferRecord& out) const {
-    const HostNode* host = rank_.HostOf(record);
-    if (host != nullptr && host->comm != nullptr) {
-      out.group_name = host->comm->group_name;
-      out.group_description = host->comm->group_description;
-    }
-    for (const KinetoComm* comm :
-         {static_cast<const KinetoComm*>(kernel.comm.get()), EventComm(record)}) {
-      if (comm == nullptr) {
-        continue;
-      }
-      if (out.group_name.empty()) {
-        out.group_name = comm->group_name;
-        out.group_description = comm->group_description;
-      }
-      if (out.group_ranks.empty()) {
-        out.group_ranks.assign(comm->ranks.begin(), comm->ranks.end());
-      }
-    }
-    out.group_recorded = !out.group_name.empty();
   }
 
   const RankCapture& rank_;

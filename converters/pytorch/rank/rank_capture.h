@@ -43,6 +43,24 @@ struct RankCapture {
   Diagnostics diagnostics;
 
   [[nodiscard]] const Operation& Op(std::int32_t i) const { return list.Op(i); }
+  [[nodiscard]] const OpInfo& InfoOf(std::int32_t operation) const {
+    return roles[static_cast<std::size_t>(operation)].info;
+  }
+  [[nodiscard]] Role RoleOf(std::int32_t operation) const {
+    return roles[static_cast<std::size_t>(operation)].role;
+  }
+  [[nodiscard]] const TransferRecord& Transfer(std::int32_t i) const {
+    return transfers[static_cast<std::size_t>(i)];
+  }
+  [[nodiscard]] const DeviceEvent& Event(std::int32_t i) const {
+    return kineto.device.events[static_cast<std::size_t>(i)];
+  }
+  [[nodiscard]] const EventLink& EventLinkOf(std::int32_t i) const {
+    return links.events[static_cast<std::size_t>(i)];
+  }
+  [[nodiscard]] const RuntimeCall& Call(std::int32_t i) const {
+    return kineto.device.calls[static_cast<std::size_t>(i)];
+  }
   [[nodiscard]] const HostNode* HostOf(std::int32_t i) const { return list.HostOf(host, i); }
 };
 

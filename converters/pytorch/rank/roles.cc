@@ -55,12 +55,9 @@ class Classifier {
     }
     const HostNode& node = host_.nodes[static_cast<std::size_t>(op.host)];
     const auto has_tensor = [](const ValueList& values) {
-      for (const Value& value : values) {
-        if (value.AsTensor() != nullptr || value.AsList() != nullptr) {
-          return true;
-        }
-      }
-      return false;
+      return std::any_of(values.begin(), values.end(), [](const Value& value) {
+        return value.AsTensor() != nullptr || value.AsList() != nullptr;
+      });
     };
     return node.scope == Scope::kFunction && !node.op_schema->empty() &&
            op.name->find("::") != std::string::npos &&

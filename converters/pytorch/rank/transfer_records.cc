@@ -79,30 +79,15 @@ class TransferFinder {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> calls_;  // (thread, rf id)
 };
 
-void NameGroup(const HostNode* record, const KinetoEvent* event, TransferRecord& transfer) {
-  if (record != nullptr && record->comm != nullptr) {
-    transfer.group_name = record->comm->group_name;
-    transfer.group_description = record->comm->group_description;
-  }
-  if (event != nullptr && event->comm != nullptr) {
-    if (transfer.group_name.empty()) {
-      transfer.group_name = event->comm->group_name;
-      transfer.group_description = event->comm->group_description;
-    }
-    transfer.group_ranks.assign(event->comm->ranks.begin(), event->comm->ranks.end());
-    if (transfer.arguments.spec.sequence < 0) {
-      transfer.arguments.spec.sequence = event->comm->sequence;
-    }
-  }
-  transfer.group_recorded = !transfer.group_name.empty();
-}
-
 TransferRecord Describe(const TransferFinder& finder, std::int32_t call, std::int32_t leaf) {
   TransferRecord out{.call = call, .leaf = leaf};
   const std::int32_t record = call < 0 ? -1 : finder.RecordIn(call);
   const HostNode* record_node = finder.HostOf(record);
   out.arguments = ReadCommArguments(finder.HostOf(call), record_node, finder.HostOf(leaf));
-  NameGroup(record_node, record < 0 ? nullptr : &finder.EventOf(record), out);
+  const KinetoComm* comm = record < 0 ? nullptr : finder.EventOf(record).comm.get();
+  NameGroup(record_node, {comm}, out);
+  CommSpec& spec = out.arguments.spec;
+  spec.sequence = comm != nullptr && spec.sequence < 0 ? comm->sequence : spec.sequence;
   const Operation& first = finder.Op(leaf);
   out.start_ns = first.start_ns;
   out.end_ns = first.end_ns;
@@ -118,7 +103,39 @@ TransferRecord Describe(const TransferFinder& finder, std::int32_t call, std::in
   return out;
 }
 
+// By operation: whether one of the transfers is its.
+std::vector<bool> CallsOf(const OperationList& list, const std::vector<TransferRecord>& transfers) {
+  std::vector<bool> calls(list.operations.size(), false);
+  for (const TransferRecord& transfer : transfers) {
+    if (transfer.call >= 0) {
+      calls[static_cast<std::size_t>(transfer.call)] = true;
+    }
+  }
+  return calls;
+}
+
 }  // namespace
+
+void NameGroup(const HostNode* record, std::initializer_list<const KinetoComm*> comms,
+               TransferRecord& transfer) {
+  if (record != nullptr && record->comm != nullptr) {
+    transfer.group_name = record->comm->group_name;
+    transfer.group_description = record->comm->group_description;
+  }
+  for (const KinetoComm* comm : comms) {
+    if (comm == nullptr) {
+      continue;
+    }
+    if (transfer.group_name.empty()) {
+      transfer.group_name = comm->group_name;
+      transfer.group_description = comm->group_description;
+    }
+    if (transfer.group_ranks.empty()) {
+      transfer.group_ranks.assign(comm->ranks.begin(), comm->ranks.end());
+    }
+  }
+  transfer.group_recorded = !transfer.group_name.empty();
+}
 
 std::vector<TransferRecord> FindTransfers(const OperationList& list,
                                           const std::vector<Classified>& roles,
@@ -153,12 +170,7 @@ std::vector<TransferRecord> FindTransfers(const OperationList& list,
 void FindIssuedTransfers(const OperationList& list, const std::vector<Classified>& roles,
                          const HostTrace& host, const KinetoTrace& kineto,
                          std::vector<TransferRecord>& transfers) {
-  std::vector<bool> found(list.operations.size(), false);
-  for (const TransferRecord& transfer : transfers) {
-    if (transfer.call >= 0) {
-      found[static_cast<std::size_t>(transfer.call)] = true;
-    }
-  }
+  const std::vector<bool> found = CallsOf(list, transfers);
   const TransferFinder finder(list, roles, host, kineto);
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(list.operations.size()); ++i) {
     if (roles[static_cast<std::size_t>(i)].role != Role::kCommCall ||
@@ -174,7 +186,7 @@ void FindIssuedTransfers(const OperationList& list, const std::vector<Classified
     }
     TransferRecord transfer{.call = i, .thread = finder.Op(i).thread};
     transfer.arguments = ReadCommArguments(call, record, nullptr);
-    NameGroup(record, nullptr, transfer);
+    NameGroup(record, {}, transfer);
     transfer.start_ns = transfer.end_ns = finder.Op(i).end_ns;
     transfers.push_back(std::move(transfer));
   }
@@ -183,12 +195,7 @@ void FindIssuedTransfers(const OperationList& list, const std::vector<Classified
 void OrderTransfers(const OperationList& list, const std::vector<Classified>& roles,
                     const std::string& label, std::vector<TransferRecord>& transfers,
                     Diagnostics& diagnostics) {
-  std::vector<bool> issued(list.operations.size(), false);
-  for (const TransferRecord& transfer : transfers) {
-    if (transfer.call >= 0) {
-      issued[static_cast<std::size_t>(transfer.call)] = true;
-    }
-  }
+  const std::vector<bool> issued = CallsOf(list, transfers);
   for (std::size_t i = 0; i < list.operations.size(); ++i) {
     if (roles[i].role == Role::kCommCall && !issued[i]) {
       diagnostics.Count("call_without_transfer",

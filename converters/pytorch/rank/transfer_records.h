@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ struct TransferRecord {
   std::vector<std::int32_t> group_ranks;
   bool group_recorded = false;
 };
+
+// The group as a host record says it or, where that does not, Kineto's, the first of them first;
+// each of these may be nullptr.
+void NameGroup(const HostNode* record, std::initializer_list<const KinetoComm*> comms,
+               TransferRecord& transfer);
 
 // gloo's transfers; NCCL's are FindDeviceTransfers' (nccl.h). Those that nothing issued are counted
 // (`transfer_without_call`).
