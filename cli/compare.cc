@@ -1,6 +1,4 @@
 // reprise compare A B [C…] [-o FILE.html] [--json|--markdown] [--figure F]… [--fail-if EXPR]…
-#include "report/compare/compare.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "cli/sweep_figures.h"
 #include "cli/verbose.h"
 #include "core/shown_text.h"
+#include "report/compare/compare_runs.h"
 #include "report/compare/condition.h"
 #include "report/page/html.h"
 

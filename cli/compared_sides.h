@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "report/compare/compare.h"
+#include "report/compare/compare_runs.h"
 
 namespace reprise {
 

@@ -19,7 +19,7 @@
 #include "core/input_file.h"
 #include "core/parse_json.h"
 #include "core/shown_text.h"
-#include "report/compare/compare.h"
+#include "report/compare/compare_runs.h"
 
 namespace reprise {
 namespace {

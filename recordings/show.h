@@ -7,7 +7,7 @@
 #include "recordings/ranks.h"
 #include "recordings/recording.h"
 #include "recordings/recording_difference.h"
-#include "report/compare/compare.h"
+#include "report/compare/compare_runs.h"
 
 namespace reprise {
 

@@ -1,7 +1,7 @@
 // recursive_doubling: partners at distance 1, 2, 4, … ; the fewest steps, whole messages each time:
 // for small sizes (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations
 // in MPICH, 2005). all_gather is Bruck's, which takes any number of members.
-#include "collectives/algorithms/fold.h"
+#include "collectives/algorithms/power_of_two.h"
 #include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
@@ -37,7 +37,7 @@ class RecursiveDoubling final : public Algorithm {
 
  private:
   static void AllReduce(const LaneShape& shape, Lane& lane) {
-    const Fold fold(shape.rank, shape.size);
+    const PowerOfTwoGroup fold(shape.rank, shape.size);
     const std::int64_t bytes = shape.whole.bytes;
     const Ref data{Area::kOut, shape.whole.offset};
     lane.Copy({Area::kIn, shape.whole.offset}, data, bytes);

@@ -1,7 +1,7 @@
 // recursive_halving: halves change hands with partners at distance n/2, n/4, …, and for all_reduce
 // come back the same way; a ring's data in log2(n) steps (Rabenseifner's algorithm: Thakur,
 // Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH, 2005).
-#include "collectives/algorithms/fold.h"
+#include "collectives/algorithms/power_of_two.h"
 #include "collectives/algorithms/team_phases.h"
 
 namespace reprise {
@@ -23,7 +23,7 @@ class RecursiveHalving final : public Algorithm {
 
   [[nodiscard]] Lane Plan(const LaneShape& shape) const override {
     Lane lane;
-    const Fold fold(shape.rank, shape.size);
+    const PowerOfTwoGroup fold(shape.rank, shape.size);
     if (shape.kind == CommKind::kAllReduce) {
       const Ref data{Area::kOut, shape.whole.offset};
       lane.Copy({Area::kIn, shape.whole.offset}, data, shape.whole.bytes);
@@ -44,7 +44,7 @@ class RecursiveHalving final : public Algorithm {
     ByteRange keeps;
     ByteRange gives;
   };
-  static std::vector<Step> StepsOf(const Fold& fold, const Bounds& bounds) {
+  static std::vector<Step> StepsOf(const PowerOfTwoGroup& fold, const Bounds& bounds) {
     std::vector<Step> steps;
     int first = 0;
     for (int half = fold.seats() / 2; half > 0; half /= 2) {
@@ -60,8 +60,8 @@ class RecursiveHalving final : public Algorithm {
   }
 
   // The seat's part of `data` ends reduced over all members; requires Sits().
-  static void Halve(const Fold& fold, Ref data, std::int64_t bytes, const std::vector<Step>& steps,
-                    Lane& lane) {
+  static void Halve(const PowerOfTwoGroup& fold, Ref data, std::int64_t bytes,
+                    const std::vector<Step>& steps, Lane& lane) {
     const Ref arrived = lane.Scratch(bytes);
     if (fold.Shares()) {
       lane.Recv(fold.Partner(), arrived, bytes);
@@ -76,7 +76,7 @@ class RecursiveHalving final : public Algorithm {
     lane.NextRound();
   }
 
-  static void AllReduce(const LaneShape& shape, const Fold& fold, Ref data, Lane& lane) {
+  static void AllReduce(const LaneShape& shape, const PowerOfTwoGroup& fold, Ref data, Lane& lane) {
     const std::int64_t bytes = shape.whole.bytes;
     lane.NextRound();
     if (!fold.Sits()) {
@@ -102,7 +102,7 @@ class RecursiveHalving final : public Algorithm {
     }
   }
 
-  static void ReduceScatter(const LaneShape& shape, const Fold& fold, Lane& lane) {
+  static void ReduceScatter(const LaneShape& shape, const PowerOfTwoGroup& fold, Lane& lane) {
     // In stays as it is: the blocks are summed in scratch, packed in rank order.
     Bounds at = {0};
     for (const ByteRange& block : shape.blocks) {

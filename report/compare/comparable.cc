@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "report/compare/compare.h"
+#include "report/compare/compare_runs.h"
 #include "report/compare/rows.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/text_in.h"

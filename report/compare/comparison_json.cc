@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "report/compare/compare.h"
+#include "report/compare/compare_runs.h"
 #include "report/compare/quantities_json.h"
 #include "report/compare/rows.h"
 #include "report/sections/json_fields.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/shown_text.h"
-#include "report/compare/compare.h"
+#include "report/compare/compare_runs.h"
 #include "report/compare/present.h"
 #include "report/text/table.h"
 

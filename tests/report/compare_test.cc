@@ -1,6 +1,4 @@
 // Runs side by side: ratios and their intervals, what is refused, what the verdict says.
-#include "report/compare/compare.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +8,7 @@
 #include <random>
 
 #include "report/analysis.h"
+#include "report/compare/compare_runs.h"
 #include "report/compare/comparison_verdict.h"
 #include "report/compare/condition.h"
 #include "report/compare/rows.h"

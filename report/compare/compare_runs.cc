@@ -1,4 +1,4 @@
-#include "report/compare/compare.h"
+#include "report/compare/compare_runs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -10,9 +10,9 @@
 
 namespace reprise {
 
-class Fold {
+class PowerOfTwoGroup {
  public:
-  Fold(int rank, int size)
+  PowerOfTwoGroup(int rank, int size)
       : rank_(rank),
         seats_(static_cast<int>(std::bit_floor(static_cast<unsigned>(size)))),
         extra_(size - seats_) {}
