@@ -37,32 +37,32 @@ class RecursiveDoubling final : public Algorithm {
 
  private:
   static void AllReduce(const LaneShape& shape, Lane& lane) {
-    const PowerOfTwoGroup fold(shape.rank, shape.size);
+    const PowerOfTwoGroup group(shape.rank, shape.size);
     const std::int64_t bytes = shape.whole.bytes;
     const Ref data{Area::kOut, shape.whole.offset};
     lane.Copy({Area::kIn, shape.whole.offset}, data, bytes);
     lane.NextRound();
-    if (!fold.Sits()) {
-      lane.Send(fold.Partner(), data, bytes);
+    if (!group.Sits()) {
+      lane.Send(group.Partner(), data, bytes);
       lane.NextRound();
-      lane.Recv(fold.Partner(), data, bytes);
+      lane.Recv(group.Partner(), data, bytes);
       return;
     }
     const Ref arrived = lane.Scratch(bytes);
-    if (fold.Shares()) {
-      lane.Recv(fold.Partner(), arrived, bytes);
+    if (group.Shares()) {
+      lane.Recv(group.Partner(), arrived, bytes);
       lane.Reduce(arrived, data, bytes);
     }
-    for (int distance = 1; distance < fold.seats(); distance <<= 1) {
+    for (int distance = 1; distance < group.seats(); distance <<= 1) {
       lane.NextRound();
-      const int partner = fold.MemberAt(fold.Seat() ^ distance);
+      const int partner = group.MemberAt(group.Seat() ^ distance);
       lane.Send(partner, data, bytes);
       lane.Recv(partner, arrived, bytes);
       lane.Reduce(arrived, data, bytes);
     }
-    if (fold.Shares()) {
+    if (group.Shares()) {
       lane.NextRound();
-      lane.Send(fold.Partner(), data, bytes);
+      lane.Send(group.Partner(), data, bytes);
     }
   }
 

@@ -23,13 +23,13 @@ class RecursiveHalving final : public Algorithm {
 
   [[nodiscard]] Lane Plan(const LaneShape& shape) const override {
     Lane lane;
-    const PowerOfTwoGroup fold(shape.rank, shape.size);
+    const PowerOfTwoGroup group(shape.rank, shape.size);
     if (shape.kind == CommKind::kAllReduce) {
       const Ref data{Area::kOut, shape.whole.offset};
       lane.Copy({Area::kIn, shape.whole.offset}, data, shape.whole.bytes);
-      AllReduce(shape, fold, data, lane);
+      AllReduce(shape, group, data, lane);
     } else {
-      ReduceScatter(shape, fold, lane);
+      ReduceScatter(shape, group, lane);
     }
     return lane;
   }
@@ -44,27 +44,27 @@ class RecursiveHalving final : public Algorithm {
     ByteRange keeps;
     ByteRange gives;
   };
-  static std::vector<Step> StepsOf(const PowerOfTwoGroup& fold, const Bounds& bounds) {
+  static std::vector<Step> StepsOf(const PowerOfTwoGroup& group, const Bounds& bounds) {
     std::vector<Step> steps;
     int first = 0;
-    for (int half = fold.seats() / 2; half > 0; half /= 2) {
+    for (int half = group.seats() / 2; half > 0; half /= 2) {
       const auto at = [&](int seat) { return bounds[static_cast<std::size_t>(seat)]; };
       const ByteRange low{at(first), at(first + half) - at(first)};
       const ByteRange high{at(first + half), at(first + 2 * half) - at(first + half)};
-      const bool keeps_high = (fold.Seat() & half) != 0;
+      const bool keeps_high = (group.Seat() & half) != 0;
       steps.push_back(
-          {fold.MemberAt(fold.Seat() ^ half), keeps_high ? high : low, keeps_high ? low : high});
+          {group.MemberAt(group.Seat() ^ half), keeps_high ? high : low, keeps_high ? low : high});
       first += keeps_high ? half : 0;
     }
     return steps;
   }
 
   // The seat's part of `data` ends reduced over all members; requires Sits().
-  static void Halve(const PowerOfTwoGroup& fold, Ref data, std::int64_t bytes,
+  static void Halve(const PowerOfTwoGroup& group, Ref data, std::int64_t bytes,
                     const std::vector<Step>& steps, Lane& lane) {
     const Ref arrived = lane.Scratch(bytes);
-    if (fold.Shares()) {
-      lane.Recv(fold.Partner(), arrived, bytes);
+    if (group.Shares()) {
+      lane.Recv(group.Partner(), arrived, bytes);
       lane.Reduce(arrived, data, bytes);
     }
     for (const Step& step : steps) {
@@ -76,33 +76,34 @@ class RecursiveHalving final : public Algorithm {
     lane.NextRound();
   }
 
-  static void AllReduce(const LaneShape& shape, const PowerOfTwoGroup& fold, Ref data, Lane& lane) {
+  static void AllReduce(const LaneShape& shape, const PowerOfTwoGroup& group, Ref data,
+                        Lane& lane) {
     const std::int64_t bytes = shape.whole.bytes;
     lane.NextRound();
-    if (!fold.Sits()) {
-      lane.Send(fold.Partner(), data, bytes);
+    if (!group.Sits()) {
+      lane.Send(group.Partner(), data, bytes);
       lane.NextRound();
-      lane.Recv(fold.Partner(), data, bytes);
+      lane.Recv(group.Partner(), data, bytes);
       return;
     }
     Bounds bounds = {0};
-    for (const ByteRange& part : Cut({0, bytes}, fold.seats(), shape.unit_bytes)) {
+    for (const ByteRange& part : Cut({0, bytes}, group.seats(), shape.unit_bytes)) {
       bounds.push_back(part.end());
     }
-    std::vector<Step> steps = StepsOf(fold, bounds);
-    Halve(fold, data, bytes, steps, lane);
+    std::vector<Step> steps = StepsOf(group, bounds);
+    Halve(group, data, bytes, steps, lane);
     std::reverse(steps.begin(), steps.end());
     for (const Step& step : steps) {
       lane.Send(step.partner, data.At(step.keeps.offset), step.keeps.bytes);
       lane.Recv(step.partner, data.At(step.gives.offset), step.gives.bytes);
       lane.NextRound();
     }
-    if (fold.Shares()) {
-      lane.Send(fold.Partner(), data, bytes);
+    if (group.Shares()) {
+      lane.Send(group.Partner(), data, bytes);
     }
   }
 
-  static void ReduceScatter(const LaneShape& shape, const PowerOfTwoGroup& fold, Lane& lane) {
+  static void ReduceScatter(const LaneShape& shape, const PowerOfTwoGroup& group, Lane& lane) {
     // In stays as it is: the blocks are summed in scratch, packed in rank order.
     Bounds at = {0};
     for (const ByteRange& block : shape.blocks) {
@@ -114,22 +115,22 @@ class RecursiveHalving final : public Algorithm {
     }
     lane.NextRound();
     const Ref own{Area::kOut, shape.own.offset};
-    if (!fold.Sits()) {
-      lane.Send(fold.Partner(), data, at.back());
+    if (!group.Sits()) {
+      lane.Send(group.Partner(), data, at.back());
       lane.NextRound();
-      lane.Recv(fold.Partner(), own, shape.own.bytes);
+      lane.Recv(group.Partner(), own, shape.own.bytes);
       return;
     }
     Bounds bounds;
-    for (int seat = 0; seat < fold.seats(); ++seat) {
-      bounds.push_back(at[static_cast<std::size_t>(fold.FirstOf(seat))]);
+    for (int seat = 0; seat < group.seats(); ++seat) {
+      bounds.push_back(at[static_cast<std::size_t>(group.FirstOf(seat))]);
     }
     bounds.push_back(at.back());
-    Halve(fold, data, at.back(), StepsOf(fold, bounds), lane);
+    Halve(group, data, at.back(), StepsOf(group, bounds), lane);
     const auto offset = [&](int rank) { return at[static_cast<std::size_t>(rank)]; };
-    if (fold.Shares()) {
-      lane.Send(fold.Partner(), data.At(offset(fold.Partner())),
-                offset(fold.Partner() + 1) - offset(fold.Partner()));
+    if (group.Shares()) {
+      lane.Send(group.Partner(), data.At(offset(group.Partner())),
+                offset(group.Partner() + 1) - offset(group.Partner()));
     }
     lane.Copy(data.At(offset(shape.rank)), own, shape.own.bytes);
   }
