@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "kernels/views.h"
+
 namespace reprise {
 namespace {
 
@@ -35,12 +37,7 @@ Result<Buffer*> BufferOf(const TensorDesc& tensor, const LowerContext& context) 
     return UsageError("storage incarnation " + std::to_string(tensor.incarnation) +
                       " was never allocated");
   }
-  const std::int64_t end = (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype);
-  if (ElementCount(tensor.shape) > 0 && end > buffer->size_bytes()) {
-    return UsageError("storage incarnation " + std::to_string(tensor.incarnation) + " has " +
-                      std::to_string(buffer->size_bytes()) + " bytes, a tensor in it needs " +
-                      std::to_string(end));
-  }
+  REPRISE_TRY(CheckHolds(tensor, buffer->size_bytes()));
   return buffer;
 }
 
@@ -49,15 +46,8 @@ std::string TypeOption(std::string_view macro, DType dtype) {
 }
 
 bool IsKernelType(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-    case DType::kFloat64:
-    case DType::kFloat16:
-    case DType::kBFloat16:
-      return true;
-    default:
-      return IsIntegral(dtype);
-  }
+  return dtype == DType::kFloat32 || dtype == DType::kFloat64 || dtype == DType::kFloat16 ||
+         dtype == DType::kBFloat16 || IsIntegral(dtype);
 }
 
 bool DeviceHasType(DType dtype, const DeviceInfo& device) {
@@ -65,18 +55,8 @@ bool DeviceHasType(DType dtype, const DeviceInfo& device) {
 }
 
 bool IndexSpace::IsLinear(int operands) const {
-  if (count <= 1) {
-    return true;
-  }
-  if (dims != 1) {
-    return false;
-  }
-  for (int k = 0; k < operands; ++k) {
-    if (strides.at(static_cast<std::size_t>(k))[0] != 1) {
-      return false;
-    }
-  }
-  return true;
+  return count <= 1 || (dims == 1 && std::all_of(strides.begin(), strides.begin() + operands,
+                                                 [](const auto& s) { return s[0] == 1; }));
 }
 
 std::vector<std::int64_t> BroadcastStrides(const TensorDesc& tensor,
@@ -119,9 +99,8 @@ std::optional<IndexSpace> MakeIndexSpace(const std::vector<std::int64_t>& shape,
   }
   std::erase_if(dims, [](const Dim& dim) { return dim.extent == 1; });
   if (reorder) {
-    std::stable_sort(dims.begin(), dims.end(), [](const Dim& a, const Dim& b) {
-      return std::abs(a.strides[0]) > std::abs(b.strides[0]);
-    });
+    std::ranges::stable_sort(dims, std::greater(),
+                             [](const Dim& dim) { return std::abs(dim.strides[0]); });
   }
   std::vector<Dim> merged;
   for (const Dim& dim : dims) {
@@ -161,10 +140,6 @@ void SetItemsLaunch(DeviceKernel& kernel, std::int64_t items, const DeviceInfo& 
       units * kGpuGroupsPerUnit);
   kernel.global = {static_cast<std::size_t>(groups) * local, 1, 1};
   kernel.local = {local, 1, 1};
-}
-
-std::size_t RoundUp(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace reprise

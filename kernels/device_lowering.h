@@ -61,7 +61,4 @@ template <typename T>
 // Global and local size for n items walked with FIRST/LAST/STEP of common.cl.
 void SetItemsLaunch(DeviceKernel& kernel, std::int64_t items, const DeviceInfo& device);
 
-// The least multiple that is not below `value`.
-[[nodiscard]] std::size_t RoundUp(std::size_t value, std::size_t multiple);
-
 }  // namespace reprise

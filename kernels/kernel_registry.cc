@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/operators.h"
+#include "core/text.h"
 #include "kernels/kernel.h"
 
 namespace reprise {
@@ -13,11 +14,8 @@ std::span<const std::string_view> Kernel::operators() const {
   static const auto table = [] {
     std::unordered_map<std::string_view, std::vector<std::string_view>> by_kernel;
     for (const OperatorRow& row : OperatorRows()) {
-      std::string_view names = row.kernels;
-      while (!names.empty()) {
-        const std::size_t end = std::min(names.find(' '), names.size());
-        by_kernel[names.substr(0, end)].push_back(row.name);
-        names.remove_prefix(std::min(end + 1, names.size()));
+      for (const std::string_view kernel : SplitText(row.kernels, ' ')) {
+        by_kernel[kernel].push_back(row.name);
       }
     }
     return by_kernel;
@@ -47,12 +45,9 @@ const Kernel* KernelRegistry::Find(const OpCall& call) const {
   if (it == by_operator_.end()) {
     return nullptr;
   }
-  for (const Kernel* kernel : it->second) {
-    if (kernel->Supports(call)) {
-      return kernel;
-    }
-  }
-  return nullptr;
+  const auto kernel =
+      std::ranges::find_if(it->second, [&](const Kernel* one) { return one->Supports(call); });
+  return kernel == it->second.end() ? nullptr : *kernel;
 }
 
 }  // namespace reprise

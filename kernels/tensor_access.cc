@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/views.h"
+
 namespace reprise {
 namespace {
 
@@ -154,31 +156,8 @@ void StoreInt(std::byte* data, DType dtype, std::int64_t i, std::int64_t value) 
 
 Result<HostTensor> HostTensor::Bind(const TensorDesc& desc, const HostBindings& memory) {
   const std::span<std::byte> bytes = memory.Find(desc.incarnation);
-  const std::int64_t end = (desc.offset + ExtentElements(desc)) * SizeOf(desc.dtype);
-  if (ElementCount(desc.shape) > 0 && end > static_cast<std::int64_t>(bytes.size())) {
-    return UsageError("storage incarnation " + std::to_string(desc.incarnation) + " has " +
-                      std::to_string(bytes.size()) + " bytes, a tensor in it needs " +
-                      std::to_string(end));
-  }
+  REPRISE_TRY(CheckHolds(desc, static_cast<std::int64_t>(bytes.size())));
   return HostTensor(desc, bytes.data());
-}
-
-Result<HostTensor> HostTensor::Input(const OpCall& call, std::size_t i,
-                                     const HostBindings& memory) {
-  const TensorDesc* desc = call.InputTensor(i);
-  if (desc == nullptr) {
-    return UsageError(call.name + ": input " + std::to_string(i) + " is no tensor");
-  }
-  return Bind(*desc, memory);
-}
-
-Result<HostTensor> HostTensor::Output(const OpCall& call, std::size_t i,
-                                      const HostBindings& memory) {
-  const TensorDesc* desc = call.OutputTensor(i);
-  if (desc == nullptr) {
-    return UsageError(call.name + ": output " + std::to_string(i) + " is no tensor");
-  }
-  return Bind(*desc, memory);
 }
 
 std::int64_t HostTensor::OffsetOf(std::span<const std::int64_t> index) const {

@@ -32,11 +32,6 @@ class HostTensor {
  public:
   // Fails if the storage is missing or smaller than the tensor.
   [[nodiscard]] static Result<HostTensor> Bind(const TensorDesc& desc, const HostBindings& memory);
-  // The i-th input or output of a call; fails if it is no defined tensor.
-  [[nodiscard]] static Result<HostTensor> Input(const OpCall& call, std::size_t i,
-                                                const HostBindings& memory);
-  [[nodiscard]] static Result<HostTensor> Output(const OpCall& call, std::size_t i,
-                                                 const HostBindings& memory);
 
   [[nodiscard]] const TensorDesc& desc() const { return *desc_; }
   [[nodiscard]] DType dtype() const { return desc_->dtype; }

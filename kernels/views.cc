@@ -1,5 +1,7 @@
 #include "kernels/views.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -8,6 +10,15 @@
 #include "kernels/device_lowering.h"
 
 namespace reprise {
+
+Status CheckHolds(const TensorDesc& tensor, std::int64_t storage_bytes) {
+  const std::int64_t end = (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype);
+  if (Count(tensor) > 0 && end > storage_bytes) {
+    return UsageError(fmt::format("storage incarnation {} has {} bytes, a tensor in it needs {}",
+                                  tensor.incarnation, storage_bytes, end));
+  }
+  return {};
+}
 
 std::optional<std::int64_t> WrapDim(std::int64_t dim, std::int64_t rank) {
   rank = std::max<std::int64_t>(rank, 1);
@@ -62,20 +73,12 @@ std::optional<TensorDesc> Expanded(const TensorDesc& tensor, const Dims& shape) 
       return std::nullopt;
     }
   }
-  TensorDesc view = tensor;
-  view.strides = BroadcastStrides(tensor, shape);
-  view.shape = shape;
-  view.elements = ElementCount(shape);
-  return view;
+  return ViewOf(tensor, shape, BroadcastStrides(tensor, shape), tensor.offset);
 }
 
 TensorDesc Narrowed(const TensorDesc& tensor, std::int64_t dim, std::int64_t extent) {
-  TensorDesc view = tensor;
-  if (!view.shape.empty()) {
-    view.shape.at(static_cast<std::size_t>(dim)) = extent;
-  }
-  view.elements = Count(view);
-  return view;
+  return tensor.shape.empty() ? tensor
+                              : NarrowedAt(tensor, static_cast<std::size_t>(dim), 0, extent);
 }
 
 TensorDesc AtLeast1D(const TensorDesc& tensor) {
@@ -90,9 +93,8 @@ TensorDesc AtLeast1D(const TensorDesc& tensor) {
 Dims MemoryOrder(const TensorDesc& tensor) {
   Dims order(tensor.shape.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return std::abs(tensor.strides[static_cast<std::size_t>(a)]) >
-           std::abs(tensor.strides[static_cast<std::size_t>(b)]);
+  std::ranges::stable_sort(order, std::greater(), [&](std::int64_t dim) {
+    return std::abs(tensor.strides[static_cast<std::size_t>(dim)]);
   });
   return order;
 }

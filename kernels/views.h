@@ -18,6 +18,9 @@ using Dims = std::vector<std::int64_t>;
   return ElementCount(tensor.shape);
 }
 
+// Usage error if a storage of so many bytes does not have all elements of the tensor.
+[[nodiscard]] Status CheckHolds(const TensorDesc& tensor, std::int64_t storage_bytes);
+
 // `dim` counted from the end if negative; nothing if a tensor of that rank has no such dimension. A
 // scalar has one dimension here, as PyTorch's operators treat it.
 [[nodiscard]] std::optional<std::int64_t> WrapDim(std::int64_t dim, std::int64_t rank);

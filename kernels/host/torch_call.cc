@@ -8,6 +8,7 @@
 
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/torch_operators.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {
@@ -96,11 +97,8 @@ Result<const TorchTensor*> TorchCall::Wrapped(Operand& operand) const {
   const TensorDesc& desc = *operand.desc;
   std::byte* const data = operand.buffer->host_data();
   if (operand.at != data) {
-    const std::int64_t end = (desc.offset + ExtentElements(desc)) * SizeOf(desc.dtype);
-    if (ElementCount(desc.shape) > 0 && end > operand.buffer->size_bytes()) {
-      return UsageError(call_.name + ": storage incarnation " + std::to_string(desc.incarnation) +
-                        " has " + std::to_string(operand.buffer->size_bytes()) +
-                        " bytes, a tensor in it needs " + std::to_string(end));
+    if (const Status holds = CheckHolds(desc, operand.buffer->size_bytes()); !holds) {
+      return UsageError(call_.name + ": " + holds.error().message);
     }
     REPRISE_ASSIGN(operand.wrapped, library_->Wrap(desc, data));
     operand.at = data;

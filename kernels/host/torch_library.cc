@@ -6,6 +6,8 @@
 #include <array>
 #include <bit>
 
+#include "kernels/device_lowering.h"
+
 namespace reprise {
 namespace {
 
@@ -50,37 +52,6 @@ struct TorchLibrary::Functions {
   const char* (*what)() = nullptr;                    // since 2.12
   std::array<std::optional<std::int32_t>, 16> types;  // by DType
 };
-
-namespace {
-
-const char* TypeFunction(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return "aoti_torch_dtype_float32";
-    case DType::kFloat64:
-      return "aoti_torch_dtype_float64";
-    case DType::kFloat16:
-      return "aoti_torch_dtype_float16";
-    case DType::kBFloat16:
-      return "aoti_torch_dtype_bfloat16";
-    case DType::kInt8:
-      return "aoti_torch_dtype_int8";
-    case DType::kUInt8:
-      return "aoti_torch_dtype_uint8";
-    case DType::kInt16:
-      return "aoti_torch_dtype_int16";
-    case DType::kInt32:
-      return "aoti_torch_dtype_int32";
-    case DType::kInt64:
-      return "aoti_torch_dtype_int64";
-    case DType::kBool:
-      return "aoti_torch_dtype_bool";
-    default:
-      return nullptr;
-  }
-}
-
-}  // namespace
 
 TorchTensor::~TorchTensor() {
   if (handle_ != nullptr) {
@@ -144,8 +115,10 @@ Result<std::shared_ptr<const TorchLibrary>> TorchLibrary::Open(const std::string
   }
   f->what = library->Find<const char*()>("torch_exception_get_what_without_backtrace");
   for (std::size_t i = 0; i < f->types.size(); ++i) {
-    const char* symbol = TypeFunction(static_cast<DType>(i));
-    if (auto* type = symbol == nullptr ? nullptr : library->Find<std::int32_t()>(symbol)) {
+    const auto dtype = static_cast<DType>(i);
+    const std::string symbol = fmt::format("aoti_torch_dtype_{}", Name(dtype));
+    auto* const type = library->Find<std::int32_t()>(symbol.c_str());
+    if (IsKernelType(dtype) && type != nullptr) {
       f->types.at(i) = type();
     }
   }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/operators.h"
+#include "core/text.h"
 #include "kernels/views.h"
 
 namespace reprise {
@@ -78,7 +79,7 @@ bool IsA(char kind, const Value& value) {
       return AllOf(value.AsList(), [](const Value& v) { return IsIndex(v) || IsMissing(v); });
     case 'I':
     case 'B':
-      return IsNumber(value) || AllOf(value.AsList(), IsNumber);
+      return IsNumber(value) || AllOf(value.AsList(), [](const Value& v) { return IsNumber(v); });
     case 's':
       return value.AsString() != nullptr;
     case 'g':
@@ -101,10 +102,9 @@ bool Fits(const TorchOperator& op, const TorchLibrary& library, const OpCall& ca
   const auto taken = [&](const TensorDesc* tensor) {
     return library.Word(tensor->dtype) && (tensor->device.empty() || tensor->device == "cpu");
   };
-  const auto inputs = TensorsIn(call.inputs);
   const auto outputs = TensorsIn(call.outputs);
-  if (!std::all_of(inputs.begin(), inputs.end(), taken) ||
-      !std::all_of(outputs.begin(), outputs.end(), taken) || outputs.size() > op.results) {
+  if (!std::ranges::all_of(TensorsIn(call.inputs), taken) || !std::ranges::all_of(outputs, taken) ||
+      outputs.size() > op.results) {
     return false;
   }
   if (op.form == TorchForm::kDispatched) {
@@ -120,14 +120,15 @@ bool Fits(const TorchOperator& op, const TorchLibrary& library, const OpCall& ca
 std::optional<std::vector<TorchOperator>> ParseTorchSignature(std::string_view name,
                                                               std::string_view signature) {
   std::vector<TorchOperator> operators;
-  while (!signature.empty()) {
-    const std::size_t end = std::min(signature.find(' '), signature.size());
-    auto op = ParseOverload(name, signature.substr(0, end));
+  if (signature.empty()) {
+    return operators;
+  }
+  for (const std::string_view word : SplitText(signature, ' ')) {
+    auto op = ParseOverload(name, word);
     if (!op) {
       return std::nullopt;
     }
     operators.push_back(std::move(*op));
-    signature.remove_prefix(std::min(end + 1, signature.size()));
   }
   return operators;
 }
@@ -140,11 +141,9 @@ const TorchOperator* FindTorchOperator(const TorchLibrary& library, const OpCall
   static const auto table = [] {
     std::unordered_map<std::string_view, std::vector<TorchOperator>> by_name;
     for (const OperatorRow& row : OperatorRows()) {
-      if (!row.signature.empty()) {
-        by_name.emplace(
-            row.name,
-            ParseTorchSignature(row.name, row.signature).value_or(std::vector<TorchOperator>()));
-      }
+      by_name.emplace(
+          row.name,
+          ParseTorchSignature(row.name, row.signature).value_or(std::vector<TorchOperator>()));
     }
     return by_name;
   }();
@@ -152,8 +151,8 @@ const TorchOperator* FindTorchOperator(const TorchLibrary& library, const OpCall
   if (it == table.end()) {
     return nullptr;
   }
-  const auto op = std::find_if(it->second.begin(), it->second.end(),
-                               [&](const TorchOperator& one) { return Fits(one, library, call); });
+  const auto op = std::ranges::find_if(
+      it->second, [&](const TorchOperator& one) { return Fits(one, library, call); });
   return op == it->second.end() ? nullptr : &*op;
 }
 

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 
 #include "kernels/opencl/cl.h"
@@ -60,13 +63,9 @@ bool IsResourceError(cl_int code) {
 }  // namespace
 
 std::string ClErrorName(cl_int code) {
-  std::string text = "error " + std::to_string(code);
-  for (const Named& named : kClErrorNames) {
-    if (named.code == code) {
-      text = std::string(named.name) + " (" + std::to_string(code) + ")";
-    }
-  }
-  return text;
+  const auto* const named = std::ranges::find(kClErrorNames, code, &Named::code);
+  return named == kClErrorNames.end() ? "error " + std::to_string(code)
+                                      : fmt::format("{} ({})", named->name, code);
 }
 
 Error ClError(std::string_view what, cl_int code) {

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
 
+#include "core/text.h"
 #include "kernels/opencl/icd_search.h"
 #include "kernels/opencl/opencl_device.h"
 
@@ -35,12 +35,10 @@ IcdPlaces ReadPlaces(const ProcessEnvironment& environment) {
     places.registry = standard / places.registry;
   }
   const std::string path = variable("LD_LIBRARY_PATH");
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    if (end > begin) {
-      places.directories.emplace_back(path.substr(begin, end - begin));
+  for (const std::string_view directory : SplitText(path, ':')) {
+    if (!directory.empty()) {
+      places.directories.emplace_back(directory);
     }
-    begin = end + 1;
   }
   for (const char* name : {"CUDA_HOME", "CUDA_PATH", "ROCM_PATH"}) {
     if (const std::string value = variable(name); !value.empty()) {

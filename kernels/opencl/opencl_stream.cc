@@ -21,6 +21,13 @@ cl_int ExecutionStatus(const cl::Event& event) {
   return code == CL_SUCCESS ? status : code;
 }
 
+Result<std::int64_t> TimeOf(cl_event event, cl_profiling_info which) {
+  cl_ulong ns = 0;
+  REPRISE_TRY(ClStatus("reading an event's time",
+                       clGetEventProfilingInfo(event, which, sizeof(ns), &ns, nullptr)));
+  return static_cast<std::int64_t>(ns);
+}
+
 }  // namespace
 
 bool OpenClEvent::IsDone() const {
@@ -46,49 +53,51 @@ OpenClStream::~OpenClStream() {
   (void)clFinish(queue_());
 }
 
-OpenClStream::WaitList OpenClStream::Waits() const {
-  return {static_cast<cl_uint>(raw_waits_.size()),
-          raw_waits_.empty() ? nullptr : raw_waits_.data()};
-}
-
-void OpenClStream::Enqueued() {
+template <typename Call>
+Status OpenClStream::Command(std::string_view what, Call&& call) {
+  static_assert(sizeof(cl::Event) == sizeof(cl_event));  // the bindings pass lists so, too
+  const auto* events = waits_.empty() ? nullptr : reinterpret_cast<const cl_event*>(waits_.data());
+  REPRISE_TRY(ClStatus(what, call(static_cast<cl_uint>(waits_.size()), events)));
   waits_.clear();
-  raw_waits_.clear();
   last_record_ = nullptr;
   timed_last_ = false;
+  return {};
 }
 
-Status OpenClStream::EnqueueCommand(const OpenClLaunch& launch, cl_event* event) {
-  const auto [count, waits] = Waits();
+Status OpenClStream::EnqueueLaunch(const OpenClLaunch& launch, cl_event* event) {
   if (launch.empty) {
-    return event == nullptr ? Status()
-                            : ClStatus("enqueueing a marker",
-                                       clEnqueueMarkerWithWaitList(queue_(), count, waits, event));
+    return Command("enqueueing a marker", [&](cl_uint count, const cl_event* waits) {
+      return clEnqueueMarkerWithWaitList(queue_(), count, waits, event);
+    });
   }
   if (const auto* range = std::get_if<OpenClLaunch::KernelRange>(&launch.command)) {
-    return ClStatus("enqueueing a kernel",
-                    clEnqueueNDRangeKernel(
-                        queue_(), range->kernel(), static_cast<cl_uint>(Dimensions(range->global)),
-                        nullptr, range->global.data(),
-                        range->has_local ? range->local.data() : nullptr, count, waits, event));
+    return Command("enqueueing a kernel", [&](cl_uint count, const cl_event* waits) {
+      return clEnqueueNDRangeKernel(
+          queue_(), range->kernel(), static_cast<cl_uint>(Dimensions(range->global)), nullptr,
+          range->global.data(), range->has_local ? range->local.data() : nullptr, count, waits,
+          event);
+    });
   }
   if (const auto* copy = std::get_if<OpenClLaunch::Copy>(&launch.command)) {
-    return ClStatus("enqueueing a copy",
-                    clEnqueueCopyBuffer(queue_(), copy->src(), copy->dst(), copy->src_offset,
-                                        copy->dst_offset, copy->bytes, count, waits, event));
+    return Command("enqueueing a copy", [&](cl_uint count, const cl_event* waits) {
+      return clEnqueueCopyBuffer(queue_(), copy->src(), copy->dst(), copy->src_offset,
+                                 copy->dst_offset, copy->bytes, count, waits, event);
+    });
   }
   if (const auto* foreign = std::get_if<OpenClLaunch::Foreign>(&launch.command)) {
-    if (count > 0) {  // a library takes no wait list
-      REPRISE_TRY(ClStatus("waiting for events of another stream",
-                           clEnqueueBarrierWithWaitList(queue_(), count, waits, nullptr)));
-    }
+    // A library takes no wait list.
+    REPRISE_TRY(
+        Command("waiting for events of another stream", [&](cl_uint count, const cl_event* waits) {
+          return count == 0 ? CL_SUCCESS
+                            : clEnqueueBarrierWithWaitList(queue_(), count, waits, nullptr);
+        }));
     return foreign->enqueue(queue_(), event);
   }
   const auto& fill = std::get<OpenClLaunch::Fill>(launch.command);
-  return ClStatus(
-      "enqueueing a fill",
-      clEnqueueFillBuffer(queue_(), fill.dst(), fill.pattern.data(), fill.pattern.size(),
-                          fill.offset, fill.bytes, count, waits, event));
+  return Command("enqueueing a fill", [&](cl_uint count, const cl_event* waits) {
+    return clEnqueueFillBuffer(queue_(), fill.dst(), fill.pattern.data(), fill.pattern.size(),
+                               fill.offset, fill.bytes, count, waits, event);
+  });
 }
 
 Status OpenClStream::Enqueue(const PreparedLaunch& launch) {
@@ -100,8 +109,7 @@ Status OpenClStream::Enqueue(const PreparedLaunch& launch) {
     return {};
   }
   cl_event event = nullptr;
-  REPRISE_TRY(EnqueueCommand(*prepared, profiling_ ? &event : nullptr));
-  Enqueued();
+  REPRISE_TRY(EnqueueLaunch(*prepared, profiling_ ? &event : nullptr));
   if (profiling_) {
     live_.emplace_back(event);  // takes over the reference
     timed_last_ = true;
@@ -122,15 +130,12 @@ Status OpenClStream::WaitFor(std::span<const EventPtr> events) {
     if (opencl == nullptr) {
       return UsageError("an OpenCL stream was told to wait for another backend's event");
     }
-    if (opencl->queue()() == queue_()) {
-      continue;  // in order anyway
-    }
-    if (ExecutionStatus(opencl->event()) == CL_COMPLETE) {
+    if (opencl->queue()() == queue_() ||  // in order anyway
+        ExecutionStatus(opencl->event()) == CL_COMPLETE) {
       continue;
     }
     REPRISE_TRY(opencl->FlushQueue());
     waits_.push_back(opencl->event());
-    raw_waits_.push_back(opencl->event()());
   }
   return {};
 }
@@ -143,12 +148,9 @@ Result<EventPtr> OpenClStream::Record() {
   if (timed_last_ && waits_.empty()) {
     event = live_.back();  // in order: once the last command is done, everything is
   } else {
-    const auto [count, waits] = Waits();
-    cl_event raw = nullptr;
-    REPRISE_TRY(
-        ClStatus("enqueueing a marker", clEnqueueMarkerWithWaitList(queue_(), count, waits, &raw)));
-    event = cl::Event(raw);
-    Enqueued();
+    REPRISE_TRY(Command("enqueueing a marker", [&](cl_uint count, const cl_event* waits) {
+      return clEnqueueMarkerWithWaitList(queue_(), count, waits, &event());
+    }));
   }
   last_record_ = std::make_shared<OpenClEvent>(std::move(event), queue_);
   return last_record_;
@@ -160,14 +162,14 @@ Result<std::byte*> OpenClStream::Map(Buffer& buffer, std::int64_t offset_bytes,
   if (memory == nullptr || !buffer.Holds(offset_bytes, bytes)) {
     return UsageError("mapping beyond the end of the buffer, or another backend's");
   }
-  const auto [count, waits] = Waits();
-  cl_int code = CL_SUCCESS;
-  void* const mapped =
-      clEnqueueMapBuffer(queue_(), memory->memory()(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-                         static_cast<std::size_t>(offset_bytes), static_cast<std::size_t>(bytes),
-                         count, waits, nullptr, &code);
-  REPRISE_TRY(ClStatus("mapping a buffer", code));
-  Enqueued();
+  void* mapped = nullptr;
+  REPRISE_TRY(Command("mapping a buffer", [&](cl_uint count, const cl_event* waits) {
+    cl_int code = CL_SUCCESS;
+    mapped = clEnqueueMapBuffer(queue_(), memory->memory()(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                static_cast<std::size_t>(offset_bytes),
+                                static_cast<std::size_t>(bytes), count, waits, nullptr, &code);
+    return code;
+  }));
   return static_cast<std::byte*>(mapped);
 }
 
@@ -176,12 +178,9 @@ Status OpenClStream::Unmap(Buffer& buffer, std::byte* mapped) {
   if (memory == nullptr) {
     return UsageError("a buffer of another backend");
   }
-  const auto [count, waits] = Waits();
-  REPRISE_TRY(ClStatus(
-      "unmapping a buffer",
-      clEnqueueUnmapMemObject(queue_(), memory->memory()(), mapped, count, waits, nullptr)));
-  Enqueued();
-  return {};
+  return Command("unmapping a buffer", [&](cl_uint count, const cl_event* waits) {
+    return clEnqueueUnmapMemObject(queue_(), memory->memory()(), mapped, count, waits, nullptr);
+  });
 }
 
 Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
@@ -193,13 +192,11 @@ Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* 
   if (bytes == 0) {
     return {};
   }
-  const auto [count, waits] = Waits();
-  REPRISE_TRY(ClStatus("an upload", clEnqueueWriteBuffer(queue_(), buffer->memory()(), CL_FALSE,
-                                                         static_cast<std::size_t>(offset_bytes),
-                                                         static_cast<std::size_t>(bytes), src,
-                                                         count, waits, nullptr)));
-  Enqueued();
-  return {};
+  return Command("an upload", [&](cl_uint count, const cl_event* waits) {
+    return clEnqueueWriteBuffer(queue_(), buffer->memory()(), CL_FALSE,
+                                static_cast<std::size_t>(offset_bytes),
+                                static_cast<std::size_t>(bytes), src, count, waits, nullptr);
+  });
 }
 
 Status OpenClStream::Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
@@ -211,13 +208,11 @@ Status OpenClStream::Download(void* dst, const Buffer& src, std::int64_t offset_
   if (bytes == 0) {
     return {};
   }
-  const auto [count, waits] = Waits();
-  REPRISE_TRY(ClStatus("a download", clEnqueueReadBuffer(queue_(), buffer->memory()(), CL_FALSE,
-                                                         static_cast<std::size_t>(offset_bytes),
-                                                         static_cast<std::size_t>(bytes), dst,
-                                                         count, waits, nullptr)));
-  Enqueued();
-  return {};
+  return Command("a download", [&](cl_uint count, const cl_event* waits) {
+    return clEnqueueReadBuffer(queue_(), buffer->memory()(), CL_FALSE,
+                               static_cast<std::size_t>(offset_bytes),
+                               static_cast<std::size_t>(bytes), dst, count, waits, nullptr);
+  });
 }
 
 Status OpenClStream::Flush() {
@@ -245,15 +240,9 @@ Status OpenClStream::Harvest(std::size_t keep, bool wait) {
     } else if (status < 0) {
       return tl::unexpected(ClError("a command", status));
     }
-    cl_ulong start = 0;
-    cl_ulong end = 0;
-    REPRISE_TRY(ClStatus(
-        "reading an event's time",
-        clGetEventProfilingInfo(raw, CL_PROFILING_COMMAND_START, sizeof(start), &start, nullptr)));
-    REPRISE_TRY(ClStatus(
-        "reading an event's time",
-        clGetEventProfilingInfo(raw, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr)));
-    device_times_.push_back({static_cast<std::int64_t>(start), static_cast<std::int64_t>(end)});
+    REPRISE_ASSIGN(const std::int64_t start, TimeOf(raw, CL_PROFILING_COMMAND_START));
+    REPRISE_ASSIGN(const std::int64_t end, TimeOf(raw, CL_PROFILING_COMMAND_END));
+    device_times_.push_back({start, end});
     live_.pop_front();
     timed_last_ = timed_last_ && !live_.empty();
   }

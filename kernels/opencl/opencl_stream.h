@@ -88,15 +88,11 @@ class OpenClStream : public Stream {
   [[nodiscard]] Result<std::vector<Times>> TakeTimes() override;
 
  private:
-  // What the next command is given: the events that the stream must wait for.
-  struct WaitList {
-    cl_uint count;
-    const cl_event* events;
-  };
-  [[nodiscard]] WaitList Waits() const;
-  // A command was enqueued: its wait list is spent, and an earlier Record() no longer the latest.
-  void Enqueued();
-  Status EnqueueCommand(const OpenClLaunch& launch, cl_event* event);
+  // call(count, events), given the events that the stream must wait for. Afterwards these are
+  // spent, and an earlier Record() is no longer the latest.
+  template <typename Call>
+  Status Command(std::string_view what, Call&& call);
+  Status EnqueueLaunch(const OpenClLaunch& launch, cl_event* event);
   // Turns the oldest finished events into times, so that the number of live events stays bounded.
   Status Harvest(std::size_t keep, bool wait);
 
@@ -107,7 +103,6 @@ class OpenClStream : public Stream {
   std::deque<cl::Event> live_;
   std::vector<Times> device_times_;  // not mapped yet
   std::vector<cl::Event> waits_;     // of the next command
-  std::vector<cl_event> raw_waits_;  // the same
   bool timed_last_ = false;          // live_.back() is the last command's
   EventPtr last_record_;             // still the latest, if nothing was enqueued since
 };

@@ -36,37 +36,25 @@ Device::ProgramStats ProgramCache::stats() const {
   return stats_;
 }
 
-std::shared_ptr<ProgramCache::Entry> ProgramCache::EntryOf(const std::string& program,
-                                                           const std::string& options) {
-  const std::lock_guard lock(mutex_);
-  std::shared_ptr<Entry>& slot = entries_[program + " " + options];
-  if (slot == nullptr) {
-    slot = std::make_shared<Entry>();
+Result<std::optional<cl::Program>> ProgramCache::GetOrBuild(const std::string& program,
+                                                            const std::string& options, bool wait) {
+  std::unique_lock lock(mutex_);
+  Entry& entry = entries_[program + " " + options];
+  lock.unlock();
+  const std::lock_guard building(entry.mutex);
+  if (!entry.program) {
+    REPRISE_ASSIGN(entry.program, Build(program, options, wait));
   }
-  return slot;
+  return entry.program;
 }
 
 Result<cl::Program> ProgramCache::Get(const std::string& program, const std::string& options) {
-  const std::shared_ptr<Entry> entry = EntryOf(program, options);
-  const std::lock_guard lock(entry->mutex);
-  if (!entry->built) {
-    REPRISE_ASSIGN(const std::optional<cl::Program> built, Build(program, options, /*wait=*/true));
-    entry->program = *built;
-    entry->built = true;
-  }
-  return entry->program;
+  REPRISE_ASSIGN(const std::optional<cl::Program> built, GetOrBuild(program, options, true));
+  return *built;
 }
 
 Status ProgramCache::TryGet(const std::string& program, const std::string& options) {
-  const std::shared_ptr<Entry> entry = EntryOf(program, options);
-  const std::lock_guard lock(entry->mutex);
-  if (!entry->built) {
-    REPRISE_ASSIGN(const std::optional<cl::Program> built, Build(program, options, /*wait=*/false));
-    if (built) {
-      entry->program = *built;
-      entry->built = true;
-    }
-  }
+  REPRISE_TRY(GetOrBuild(program, options, false));
   return {};
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "kernels/device.h"
@@ -25,12 +25,12 @@ class ProgramCache {
  private:
   struct Entry {
     std::mutex mutex;
-    cl::Program program;
-    bool built = false;
+    std::optional<cl::Program> program;
   };
 
-  std::shared_ptr<Entry> EntryOf(const std::string& program, const std::string& options);
-  // Nothing if it would have to wait for another process and `wait` is false.
+  // Nothing if it would have to wait for another process and `wait` is false; so is Build's.
+  Result<std::optional<cl::Program>> GetOrBuild(const std::string& program,
+                                                const std::string& options, bool wait);
   Result<std::optional<cl::Program>> Build(const std::string& program, const std::string& options,
                                            bool wait);
   Result<cl::Program> Compile(const std::string& name, const std::string& source,
@@ -44,7 +44,7 @@ class ProgramCache {
   std::string device_options_;
   DiskCache disk_;
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Entry>> entries_;
+  std::map<std::string, Entry> entries_;  // addresses stay
   Device::ProgramStats stats_;
 };
 

@@ -1,38 +1,25 @@
 // Scaled dot-product attention, forward and backward.
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "kernels/ops/attention/attention_call.h"
+#include "kernels/ops/attention/attention_host_rows.h"
 #include "kernels/ops/attention/attention_run.h"
-#include "kernels/tensor_access.h"
+#include "kernels/ops/common/parsed_kernel.h"
 
 namespace reprise {
 namespace {
 
-// The tensors of a call in host memory; what does not exist is bound to the query.
-struct HostAttention {
-  HostTensor q, k, v, mask, out, lse, out_grad, q_grad, k_grad, v_grad;
-
-  static Result<HostAttention> Bind(const AttentionCall& a, const HostBindings& memory) {
-    std::vector<HostTensor> bound;
-    for (const TensorDesc* t :
-         {a.q, a.k, a.v, a.mask, a.out, a.lse, a.out_grad, a.q_grad, a.k_grad, a.v_grad}) {
-      REPRISE_ASSIGN(HostTensor tensor, HostTensor::Bind(t != nullptr ? *t : *a.q, memory));
-      bound.push_back(tensor);
-    }
-    return HostAttention{bound[0], bound[1], bound[2], bound[3], bound[4],
-                         bound[5], bound[6], bound[7], bound[8], bound[9]};
-  }
-};
-
 using Index = std::vector<std::int64_t>;
-double At(const HostTensor& t, const Index& index) { return t.Get(t.OffsetOf(index)); }
+double At(const std::optional<HostTensor>& t, const Index& index) {
+  return t->Get(t->OffsetOf(index));
+}
+void Put(const std::optional<HostTensor>& t, const Index& index, double value) {
+  t->Set(t->OffsetOf(index), value);
+}
 
 // Score of query i and key j, minus infinity where masked.
-double Score(const AttentionCall& a, const HostAttention& t, std::int64_t b, std::int64_t h,
+double Score(const AttentionCall& a, const AttentionMemory& t, std::int64_t b, std::int64_t h,
              std::int64_t i, std::int64_t j) {
   if (a.causal && j > i) {
     return -INFINITY;
@@ -54,7 +41,7 @@ double Score(const AttentionCall& a, const HostAttention& t, std::int64_t b, std
   return score;
 }
 
-void ForwardRow(const AttentionCall& a, const HostAttention& t, std::int64_t b, std::int64_t h,
+void ForwardRow(const AttentionCall& a, const AttentionMemory& t, std::int64_t b, std::int64_t h,
                 std::int64_t i) {
   std::vector<double> p;
   for (std::int64_t j = 0; j < a.keys; ++j) {
@@ -72,10 +59,10 @@ void ForwardRow(const AttentionCall& a, const HostAttention& t, std::int64_t b, 
       value += p[static_cast<std::size_t>(j)] * KeptByDropout(a, b, h, i, j) *
                At(t.v, {b, h / a.group, j, e});
     }
-    t.out.Set(t.out.OffsetOf(Index{b, h, i, e}), sum == 0 ? 0 : value / sum);
+    Put(t.out, {b, h, i, e}, sum == 0 ? 0 : value / sum);
   }
   if (a.lse != nullptr) {
-    t.lse.Set(t.lse.OffsetOf(Index{b, h, i}), sum == 0 ? -INFINITY : most + std::log(sum));
+    Put(t.lse, {b, h, i}, sum == 0 ? -INFINITY : most + std::log(sum));
   }
 }
 
@@ -83,7 +70,7 @@ using Doubles = std::vector<double>;
 std::size_t Unsigned(std::int64_t n) { return static_cast<std::size_t>(n); }
 
 // Adds what one head of queries gives: to its own gradient, and to those of the keys and values.
-void BackwardHead(const AttentionCall& a, const HostAttention& t, std::int64_t b, std::int64_t h,
+void BackwardHead(const AttentionCall& a, const AttentionMemory& t, std::int64_t b, std::int64_t h,
                   Doubles& dq, Doubles& dk, Doubles& dv) {
   const std::int64_t shared = h / a.group;
   for (std::int64_t i = 0; i < a.queries; ++i) {
@@ -111,16 +98,16 @@ void BackwardHead(const AttentionCall& a, const HostAttention& t, std::int64_t b
   }
 }
 
-void StoreHead(const HostTensor& to, std::int64_t b, std::int64_t h, const Doubles& from,
-               std::int64_t width) {
+void StoreHead(const std::optional<HostTensor>& to, std::int64_t b, std::int64_t h,
+               const Doubles& from, std::int64_t width) {
   for (std::size_t n = 0; n < from.size(); ++n) {
     const auto at = static_cast<std::int64_t>(n);
-    to.Set(to.OffsetOf(Index{b, h, at / width, at % width}), from[n]);
+    Put(to, {b, h, at / width, at % width}, from[n]);
   }
 }
 
 // Gradients of one head of keys and values and of the query heads that share it.
-void BackwardGroup(const AttentionCall& a, const HostAttention& t, std::int64_t b,
+void BackwardGroup(const AttentionCall& a, const AttentionMemory& t, std::int64_t b,
                    std::int64_t shared) {
   Doubles dk(Unsigned(a.keys * a.features));
   Doubles dv(Unsigned(a.keys * a.value_features));
@@ -133,50 +120,35 @@ void BackwardGroup(const AttentionCall& a, const HostAttention& t, std::int64_t 
   StoreHead(t.v_grad, b, shared, dv, a.value_features);
 }
 
-class AttentionKernel : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "attention"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseAttention(call).has_value();
-  }
-  [[nodiscard]] Tolerance tolerance() const override { return {5e-4, 5e-4}; }
-
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const auto a = ParseAttention(call);
-    if (!a) {
-      return UsageError(call.name + ": arguments that the attention kernel does not take");
-    }
-    REPRISE_ASSIGN(const HostAttention t, HostAttention::Bind(*a, memory));
-    for (std::int64_t b = 0; b < a->batch; ++b) {
-      for (std::int64_t h = 0; h < a->heads; ++h) {
-        if (a->backward && h % a->group == 0) {
-          BackwardGroup(*a, t, b, h / a->group);
-        }
-        for (std::int64_t i = 0; !a->backward && i < a->queries; ++i) {
-          ForwardRow(*a, t, b, h, i);
-        }
+Status RunReference(const AttentionCall& a, const HostBindings& memory) {
+  REPRISE_ASSIGN(const AttentionMemory t, AttentionMemory::Bind(a, memory));
+  for (std::int64_t b = 0; b < a.batch; ++b) {
+    for (std::int64_t h = 0; h < a.heads; ++h) {
+      if (a.backward && h % a.group == 0) {
+        BackwardGroup(a, t, b, h / a.group);
+      }
+      for (std::int64_t i = 0; !a.backward && i < a.queries; ++i) {
+        ForwardRow(a, t, b, h, i);
       }
     }
-    return {};
   }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    const auto a = ParseAttention(call);
-    const bool some = a && AttentionPairs(*a) > 0 && a->features > 0 && a->value_features > 0;
-    return some ? RunAttentionOnHost(*a, memory) : Reference(call, memory);
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    const auto a = ParseAttention(call);
-    if (!a) {
-      return UsageError(call.name + ": arguments that the attention kernel does not take");
-    }
-    return LowerAttention(*a, context);
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override { return AttentionSamples(); }
-};
+  return {};
+}
+
+Status RunOnHost(const AttentionCall& a, const HostBindings& memory) {
+  const bool some = AttentionPairs(a) > 0 && a.features > 0 && a.value_features > 0;
+  return some ? RunAttentionOnHost(a, memory) : RunReference(a, memory);
+}
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeAttention() { return std::make_unique<AttentionKernel>(); }
+std::unique_ptr<Kernel> MakeAttention() {
+  return MakeParsedKernel(
+      {.name = "attention",
+       .program = "attention.cl",
+       .samples = AttentionSamples,
+       .tolerance = {5e-4, 5e-4}},
+      CallForm<AttentionCall>{ParseAttention, RunReference, LowerAttention, RunOnHost});
+}
 
 }  // namespace reprise

@@ -53,13 +53,14 @@ void AddGpuSamples(std::vector<OpCall>& calls) {
   const Value lse = {s.Tensor(DType::kFloat32, {2, 2, 9})};
   const Value padded = {s.Tensor(DType::kFloat32, {2, 2, 32})};
   const Value bias = {s.Tensor(DType::kFloat32, {2, 2, 9, 9})};
-  const Value zero = Double(0), no = Bool(false), yes = Bool(true), none = None();
+  const Value column = {s.Tensor(DType::kFloat32, {2, 2, 9, 1})};
+  const Value zero = Double(0), no = Bool(false), yes = Bool(true), none = None(), nine = Int(9);
   calls.push_back({"aten::_scaled_dot_product_flash_attention",
                    {q, k, v, zero, yes, no, none},
-                   {out, lse, none, none, Int(9), Int(9), none, none, none}});
+                   {out, lse, none, none, nine, nine, none, none, none}});
   calls.push_back(
       {"aten::_scaled_dot_product_flash_attention_backward",
-       {grad, q, k, v, out, lse, none, none, Int(9), Int(9), zero, yes, none, none, Double(0.2)},
+       {grad, q, k, v, out, lse, none, none, nine, nine, zero, yes, none, none, Double(0.2)},
        {t(), t(), t()}});
   calls.push_back({"aten::_scaled_dot_product_efficient_attention",
                    {q, k, v, bias, yes, zero, no, none},
@@ -67,6 +68,21 @@ void AddGpuSamples(std::vector<OpCall>& calls) {
   calls.push_back({"aten::_scaled_dot_product_efficient_attention_backward",
                    {grad, q, k, v, none, out, padded, none, none, zero,
                     Value{ValueList{yes, yes, yes, no}}, yes, Double(0.2)},
+                   {t(), t(), t(), none}});
+  // cuDNN's, with its logsumexp of four dimensions, and whatever a vendor overrides.
+  calls.push_back({"aten::_scaled_dot_product_cudnn_attention",
+                   {q, k, v, bias, yes, zero, no, no, none},
+                   {out, column, none, none, nine, nine, none, none, none}});
+  calls.push_back({"aten::_scaled_dot_product_cudnn_attention_backward",
+                   {grad, q, k, v, out, column, none, none, none, none, none, nine, nine, zero, yes,
+                    Double(0.2)},
+                   {t(), t(), t()}});
+  calls.push_back({"aten::_scaled_dot_product_fused_attention_overrideable",
+                   {q, k, v, none, zero, yes, no, none},
+                   {out, lse, none, none, nine, nine, none, none, none}});
+  calls.push_back({"aten::_scaled_dot_product_fused_attention_overrideable_backward",
+                   {grad, q, k, v, bias, Value{ValueList{yes, yes, yes, no}}, out, lse, none, none,
+                    nine, nine, zero, no, none, none, none},
                    {t(), t(), t(), none}});
 }
 
@@ -93,31 +109,6 @@ void AddTrainingSamples(std::vector<OpCall>& calls) {
       }
     }
   }
-}
-
-// cuDNN's, with its logsumexp of four dimensions, and whatever a vendor overrides.
-void AddVendorSamples(std::vector<OpCall>& calls) {
-  SampleTensors s;
-  const auto t = [&] { return Value{s.Tensor(DType::kFloat32, {2, 2, 9, 8})}; };
-  const Value q = t(), k = t(), v = t(), out = t(), grad = t();
-  const Value lse = {s.Tensor(DType::kFloat32, {2, 2, 9, 1})};
-  const Value rows = {s.Tensor(DType::kFloat32, {2, 2, 9})};
-  const Value bias = {s.Tensor(DType::kFloat32, {2, 2, 9, 9})};
-  const Value zero = Double(0), no = Bool(false), yes = Bool(true), none = None(), nine = Int(9);
-  calls.push_back({"aten::_scaled_dot_product_cudnn_attention",
-                   {q, k, v, bias, yes, zero, no, no, none},
-                   {out, lse, none, none, nine, nine, none, none, none}});
-  calls.push_back(
-      {"aten::_scaled_dot_product_cudnn_attention_backward",
-       {grad, q, k, v, out, lse, none, none, none, none, none, nine, nine, zero, yes, Double(0.2)},
-       {t(), t(), t()}});
-  calls.push_back({"aten::_scaled_dot_product_fused_attention_overrideable",
-                   {q, k, v, none, zero, yes, no, none},
-                   {out, rows, none, none, nine, nine, none, none, none}});
-  calls.push_back({"aten::_scaled_dot_product_fused_attention_overrideable_backward",
-                   {grad, q, k, v, bias, Value{ValueList{yes, yes, yes, no}}, out, rows, none, none,
-                    nine, nine, zero, no, none, none, none},
-                   {t(), t(), t(), none}});
 }
 
 // What PyTorch's attention calls inside, tokens before heads.
@@ -163,7 +154,6 @@ std::vector<OpCall> AttentionSamples() {
   AddCpuSamples(calls, DType::kFloat16, 18, 18, 8, false, None());
   AddGpuSamples(calls);
   AddTrainingSamples(calls);
-  AddVendorSamples(calls);
   AddTokensFirstSamples(calls);
   return calls;
 }

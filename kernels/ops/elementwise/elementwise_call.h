@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <type_traits>
 
 #include "kernels/device_lowering.h"
 #include "kernels/ops/elementwise/elementwise_ops.h"
@@ -16,6 +17,11 @@ struct ElementwiseCall {
     double real = 0;
     std::int64_t integer = 0;
     bool is_real = false;  // recorded as floating and not a whole number
+    // The number of that compute type.
+    template <typename C>
+    [[nodiscard]] C As() const {
+      return std::is_integral_v<C> ? static_cast<C>(integer) : static_cast<C>(real);
+    }
   };
   const ElementwiseOp* op = nullptr;
   const TensorDesc* result = nullptr;

@@ -13,15 +13,9 @@ namespace {
 constexpr int kBlock = 512;
 
 template <typename C>
-constexpr DType NativeType() {
-  if constexpr (std::is_same_v<C, float>) {
-    return DType::kFloat32;
-  } else if constexpr (std::is_same_v<C, double>) {
-    return DType::kFloat64;
-  } else {
-    return DType::kInt64;
-  }
-}
+constexpr DType kNativeType = std::is_integral_v<C>       ? DType::kInt64
+                              : std::is_same_v<C, double> ? DType::kFloat64
+                                                          : DType::kFloat32;
 
 // Where one operand's elements come from (or, for the result, go to).
 template <typename C>
@@ -101,7 +95,7 @@ bool RunInPlace(const Sides<C>& sides, const IndexSpace& space, const NonTempora
                 const Blocks<C>& blocks, ElementwiseOp::Block<C> compute, C d, std::int64_t begin,
                 std::int64_t end) {
   const auto dense = [&](std::size_t k) {
-    return sides[k].dtype == NativeType<C>() && space.strides[k][0] == 1;
+    return sides[k].dtype == kNativeType<C> && space.strides[k][0] == 1;
   };
   if (space.dims != 1 || !dense(0)) {
     return false;
@@ -152,7 +146,7 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
   const auto stride = [&](std::size_t k) { return space.strides[k][rows.last()]; };
   for (std::int64_t i = begin; i < end;) {
     const std::int64_t at = rows.at(0);
-    const bool dense = sides[0].dtype == NativeType<C>() && stride(0) == 1;
+    const bool dense = sides[0].dtype == kNativeType<C> && stride(0) == 1;
     C* const to = dense ? reinterpret_cast<C*>(sides[0].data) + at : nullptr;
     const std::int64_t n = std::min({rows.left(), end - i, block});
     std::array<const C*, 4> from = {};
@@ -161,7 +155,7 @@ void RunPart(const Sides<C>& sides, const IndexSpace& space, ElementwiseOp::Bloc
     for (std::size_t k = 1; k < sides.size(); ++k) {
       const Side<C>& side = sides[k];
       from[k] = blocks[k].data();
-      if (side.moves && side.dtype == NativeType<C>() && stride(k) == 1) {
+      if (side.moves && side.dtype == kNativeType<C> && stride(k) == 1) {
         from[k] = reinterpret_cast<const C*>(side.data) + rows.at(k);
         ahead[fetched++] = from[k] + AheadOf(space, k);
       } else if (side.moves) {
@@ -206,8 +200,7 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
   for (std::size_t k = 1; k < sides.size(); ++k) {
     const ElementwiseCall::Operand& operand = call.operands[k - 1];
     Side<C>& side = sides[k];
-    side.uniform =
-        std::is_integral_v<C> ? static_cast<C>(operand.integer) : static_cast<C>(operand.real);
+    side.uniform = operand.As<C>();
     if (operand.tensor != nullptr) {
       REPRISE_TRY(Bind(side, *operand.tensor, memory));
       side.moves = ElementCount(operand.tensor->shape) != 1;
@@ -217,8 +210,7 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
       }
     }
   }
-  const C d = std::is_integral_v<C> ? static_cast<C>(call.operands[3].integer)
-                                    : static_cast<C>(call.operands[3].real);
+  const C d = call.operands[3].As<C>();
   // A transcendental function takes longer than the bytes.
   ParallelFor(
       space.count, GrainSize(bytes * std::max(1.0, call.op->flops)),

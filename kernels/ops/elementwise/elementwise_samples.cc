@@ -1,4 +1,5 @@
 // Calls for conformance tests: every operator of the table, small and odd.
+#include <algorithm>
 #include <array>
 
 #include "core/operators.h"
@@ -13,27 +14,14 @@ using samples::SampleTensors;
 using Shape = std::vector<std::int64_t>;
 
 bool ReturnsBool(std::string_view op) {
-  for (const std::string_view name :
-       {"eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor",
-        "logical_not", "isnan", "isinf", "isfinite"}) {
-    if (op == name) {
-      return true;
-    }
-  }
-  return false;
+  constexpr std::string_view kNames[] = {
+      "eq",         "ne",          "lt",          "le",    "gt",    "ge",      "logical_and",
+      "logical_or", "logical_xor", "logical_not", "isnan", "isinf", "isfinite"};
+  return std::ranges::find(kNames, op) != std::end(kNames);
 }
 
 bool IsBackward(const ElementwiseRow& row) {
   return row.aten.find("_backward") != std::string_view::npos;
-}
-
-// Position of the last argument that is an operand.
-int LastArgument(const ElementwiseRow& row) {
-  int last = 0;
-  for (const auto& argument : row.operands) {
-    last = std::max(last, argument.index);
-  }
-  return last;
 }
 
 // Operand k is a tensor in the samples: self, the other of a binary operator, tensors of ternary
@@ -71,7 +59,8 @@ OpCall Plain(const ElementwiseRow& row, const std::string& name, DType dtype, co
   SampleTensors tensors;
   OpCall call{.name = name};
   const bool in_place = name.ends_with('_') && !name.ends_with("__");
-  call.inputs.resize(static_cast<std::size_t>(LastArgument(row)) + 1, samples::None());
+  const int last = std::ranges::max(row.operands, {}, &ElementwiseRow::Argument::index).index;
+  call.inputs.resize(static_cast<std::size_t>(last) + 1, samples::None());
   for (std::size_t k = 0; k < row.operands.size(); ++k) {
     if (row.operands[k].index >= 0) {
       Value& value = call.inputs[static_cast<std::size_t>(row.operands[k].index)];

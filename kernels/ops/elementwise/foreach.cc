@@ -1,50 +1,15 @@
 // Operators over lists of tensors, as the single operators that they stand for: one call a tensor.
-#include <algorithm>
 #include <string>
 
 #include "core/operator_arguments.h"
 #include "costs/steps.h"
+#include "kernels/ops/common/call_steps.h"
 #include "kernels/samples.h"
-#include "kernels/views.h"
 
 namespace reprise {
 namespace {
 
 constexpr std::string_view kPrefix = "aten::_foreach_";
-
-class Foreach final : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "foreach"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const std::vector<OpCall> calls = ForEachSteps(call);
-    return !calls.empty() && std::all_of(calls.begin(), calls.end(), [](const OpCall& one) {
-      return KernelRegistry::Builtin().Find(one) != nullptr;
-    });
-  }
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    for (const OpCall& one : ForEachSteps(call)) {
-      REPRISE_TRY(KernelRegistry::Builtin().Find(one)->Reference(one, memory));
-    }
-    return {};
-  }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    for (const OpCall& one : ForEachSteps(call)) {
-      REPRISE_TRY(KernelRegistry::Builtin().Find(one)->RunOnHost(one, memory));
-    }
-    return {};
-  }
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override {
-    std::vector<Launch> launches;
-    for (const OpCall& one : ForEachSteps(call)) {
-      REPRISE_ASSIGN(std::vector<Launch> some,
-                     KernelRegistry::Builtin().Find(one)->LowerToDevice(one, context));
-      std::move(some.begin(), some.end(), std::back_inserter(launches));
-    }
-    return launches;
-  }
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
 
 struct SampleLists {
   samples::SampleTensors t;
@@ -88,15 +53,16 @@ void AddTernary(std::string_view stem, SampleLists& lists, std::vector<OpCall>& 
   calls.push_back({name + "_", {self, a, b, scalars}, {}});
 }
 
-std::vector<OpCall> Foreach::Samples() const {
+std::vector<OpCall> ForeachSamples() {
   using samples::Double;
   using samples::Int;
   using samples::None;
   using samples::Tensors;
   std::vector<OpCall> calls;
   SampleLists lists;
-  for (const std::string_view op : operators()) {
-    if (!op.starts_with(kPrefix) || op.ends_with('_') || op == "aten::_foreach_norm") {
+  for (const OperatorRow& row : OperatorRows()) {
+    const std::string_view op = row.name;
+    if (row.kernels != "foreach" || op.ends_with('_') || op == "aten::_foreach_norm") {
       continue;
     }
     const std::string_view stem = op.substr(kPrefix.size());
@@ -126,6 +92,8 @@ std::vector<OpCall> Foreach::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeForeach() { return std::make_unique<Foreach>(); }
+std::unique_ptr<Kernel> MakeForeach() {
+  return MakeStepsKernel<ForEachSteps>({.name = "foreach", .samples = ForeachSamples});
+}
 
 }  // namespace reprise

@@ -125,14 +125,14 @@ Status RunOnHost(const ConvCall& c, const HostBindings& memory) {
   return done ? Status() : RunReference(c, memory);
 }
 
-void Lower(const ConvCall& c, RowLowering& rows) { rows.Append(LowerConv(c, rows.context())); }
-
 }  // namespace
 
 std::unique_ptr<Kernel> MakeConvolution() {
-  return MakeParsedKernel(
-      {.name = "convolution", .samples = ConvSamples, .tolerance = {2e-4, 2e-4}},
-      CallForm<ConvCall>{ParseConv, RunReference, Lower, RunOnHost});
+  return MakeParsedKernel({.name = "convolution",
+                           .program = "conv.cl",
+                           .samples = ConvSamples,
+                           .tolerance = {2e-4, 2e-4}},
+                          CallForm<ConvCall>{ParseConv, RunReference, LowerConv, RunOnHost});
 }
 
 }  // namespace reprise

@@ -1,33 +1,31 @@
 #include <algorithm>
 #include <numeric>
-#include <string>
-#include <utility>
 
-#include "kernels/device_lowering.h"
 #include "kernels/ops/images/conv_run.h"
 #include "kernels/ops/products/gemm_launch.h"
 
 namespace reprise {
 namespace {
 
-constexpr int kConvPartSlot = 0;
-constexpr int kInputSlot = 1;
-constexpr int kGradSlot = 2;
-constexpr int kWeightPartsSlot = 3;
-constexpr std::size_t kConvGpuGroup = 256;
+constexpr int kConvPartSlot = 3;  // behind those of padded images and of a weight gradient's parts
 
 // The same structs as in conv.cl.
 struct PadArgs {
-  std::int64_t from_at, from[4], to_at;
+  std::int64_t from_at;
+  std::array<std::int64_t, 4> from;
+  std::int64_t to_at;
   std::int64_t channels, height, width, rows;
   std::int64_t from_height, from_width, above, left;
 };
 struct BiasArgs {
-  std::int64_t grad_at, grad[4], bias_at, bias;
+  std::int64_t grad_at;
+  std::array<std::int64_t, 4> grad;
+  std::int64_t bias_at, bias;
   std::int64_t images, channels, height, width;
 };
 struct SumArgs {
-  std::int64_t to_at, to[4];
+  std::int64_t to_at;
+  std::array<std::int64_t, 4> to;
   std::int64_t channels, height, width, count, parts;
 };
 
@@ -64,52 +62,41 @@ Phase MakePhase(const ConvCall& c, std::size_t d, std::int64_t r) {
 
 class ConvLowering {
  public:
-  ConvLowering(const ConvCall& c, const LowerContext& context) : c_(c), context_(context) {}
+  ConvLowering(const ConvCall& c, RowLowering& rows) : c_(c), rows_(rows) {
+    rows_.UseTypes({{"T", c.weight.tensor->dtype}}, DType::kFloat32);
+  }
 
-  [[nodiscard]] Result<std::vector<Launch>> Lower() {
+  void Lower() {
     if (c_.result.tensor != nullptr) {
-      REPRISE_TRY(AppendForward());
+      AppendForward();
     }
     if (c_.input_grad.tensor != nullptr) {
-      REPRISE_TRY(AppendInputGrad());
+      AppendInputGrad();
     }
     if (c_.weight_grad.tensor != nullptr) {
-      REPRISE_TRY(AppendWeightGrad());
+      AppendWeightGrad();
     }
     if (c_.bias_grad != nullptr) {
-      REPRISE_TRY(AppendBiasGrad());
+      AppendBiasGrad();
     }
-    return std::move(launches_);
   }
 
  private:
-  [[nodiscard]] Result<Images> ImagesOf(const ConvTensor& t) const {
-    REPRISE_ASSIGN(Buffer * buffer, BufferOf(*t.tensor, context_));
-    return Images{buffer, t.tensor->dtype, t.tensor->offset, t.strides};
-  }
-
-  DeviceKernel Start(std::string entry) const {
-    DeviceKernel launch;
-    launch.program = "conv.cl";
-    launch.entry = std::move(entry);
-    launch.options =
-        std::string("-DACC_NAME=float32") +
-        (context_.device.is_cpu ? " -DV=16 -DL=1" : " -DV=4 -DL=" + std::to_string(kConvGpuGroup)) +
-        TypeOption("T", c_.weight.tensor->dtype);
-    return launch;
+  [[nodiscard]] Images ImagesOf(const ConvTensor& t) {
+    return {rows_.BufferFor(*t.tensor), t.tensor->dtype, t.tensor->offset, t.strides};
   }
 
   // With so many zeros before and after, per dimension; the tensor itself if there are none.
-  [[nodiscard]] Result<Images> Padded(const ConvTensor& t, const ConvCall::Pair& before,
-                                      const ConvCall::Pair& after, int slot) {
-    REPRISE_ASSIGN(const Images from, ImagesOf(t));
+  [[nodiscard]] Images Padded(const ConvTensor& t, const ConvCall::Pair& before,
+                              const ConvCall::Pair& after) {
+    const Images from = ImagesOf(t);
     if (std::max({before[0], before[1], after[0], after[1]}) <= 0) {
       return from;
     }
     const auto& shape = t.tensor->shape;
     PadArgs args = {};
     args.from_at = from.offset;
-    std::copy(from.strides.begin(), from.strides.end(), args.from);
+    args.from = from.strides;
     args.from_height = shape.size() == 3 ? 1 : shape[2];
     args.from_width = shape.back();
     args.above = before[0];
@@ -118,42 +105,37 @@ class ConvLowering {
     args.height = args.from_height + before[0] + after[0];
     args.width = args.from_width + before[1] + after[1];
     args.rows = shape[0] * args.channels * args.height;
-    Images to;
-    to.dtype = from.dtype;
-    REPRISE_ASSIGN(to.buffer, context_.scratch(slot, args.rows * args.width * SizeOf(to.dtype)));
-    to.strides = {args.channels * args.height * args.width, args.height * args.width, args.width,
-                  1};
-    to.offset = before[0] * to.strides[2] + before[1];
-    DeviceKernel launch = Start("conv_pad");
-    launch.args = {from.buffer, to.buffer, StructArg(args)};
-    SetItemsLaunch(launch, args.rows * args.width, context_.device);
-    launches_.emplace_back(std::move(launch));
+    const std::int64_t pixels = args.height * args.width;
+    const std::int64_t count = args.rows * args.width;
+    const Images to{rows_.Scratch(count * SizeOf(from.dtype)).buffer,
+                    from.dtype,
+                    before[0] * args.width + before[1],
+                    {args.channels * pixels, pixels, args.width, 1}};
+    rows_.LaunchItems("conv_pad", count, from.buffer, to.buffer, StructArg(args));
     return to;
   }
 
-  // The padded input; its last rows and columns as far as the kernel's window reaches.
-  [[nodiscard]] Result<Images> PaddedInput() {
-    ConvCall::Pair after = {};
-    for (std::size_t d = 0; d < 2; ++d) {
-      const std::int64_t reach =
-          (c_.out[d] - 1) * c_.stride[d] - c_.padding[d] + (c_.kernel[d] - 1) * c_.dilation[d] + 1;
-      after[d] = std::max<std::int64_t>(0, reach - c_.in[d]);
+  // The padded input, once for a call; its last rows and columns as far as the kernel's window
+  // reaches.
+  [[nodiscard]] const Images& PaddedInput() {
+    if (!padded_input_) {
+      ConvCall::Pair after = {};
+      for (std::size_t d = 0; d < 2; ++d) {
+        const std::int64_t reach = (c_.out[d] - 1) * c_.stride[d] - c_.padding[d] +
+                                   (c_.kernel[d] - 1) * c_.dilation[d] + 1;
+        after[d] = std::max<std::int64_t>(0, reach - c_.in[d]);
+      }
+      padded_input_ = Padded(c_.input, c_.padding, after);
     }
-    return Padded(c_.input, c_.padding, after, kInputSlot);
+    return *padded_input_;
   }
 
   // As an operand of all groups; the strides are given by the caller.
   static GemmOperand Operand(const Images& x, std::int64_t shift, std::int64_t group_stride,
                              GemmStrides row, GemmStrides column) {
-    GemmOperand operand;
-    operand.buffer = x.buffer;
-    operand.dtype = x.dtype;
-    operand.offset = x.offset + shift;
-    operand.batch = {group_stride, 0};
-    operand.row = row;
-    operand.column = column;
-    return operand;
+    return {x.buffer, x.dtype, x.offset + shift, {group_stride, 0}, row, column};
   }
+  void Append(const GemmProblem& p) { rows_.Append(LowerGemm(p, rows_.context(), kConvPartSlot)); }
 
   // Strides of the taps (x, y, channel) and of the window's positions (x, y, image) on an input.
   [[nodiscard]] GemmStrides Taps(const Images& x) const {
@@ -166,10 +148,10 @@ class ConvLowering {
   static GemmStrides Weights(const Images& w) { return {w.strides[3], w.strides[2], w.strides[1]}; }
 
   // out (o; image, y, x) = weight (o; c, i, j) × input under the window.
-  [[nodiscard]] Status AppendForward() {
-    REPRISE_ASSIGN(const Images x, PaddedInput());
-    REPRISE_ASSIGN(const Images w, ImagesOf(c_.weight));
-    REPRISE_ASSIGN(const Images y, ImagesOf(c_.result));
+  void AppendForward() {
+    const Images x = PaddedInput();
+    const Images w = ImagesOf(c_.weight);
+    const Images y = ImagesOf(c_.result);
     const ConvCall::Pair padding = c_.padding;
     GemmProblem p;
     p.m = c_.out_channels;
@@ -183,25 +165,24 @@ class ConvLowering {
                   c_.in_channels * x.strides[1], Taps(x), Positions(x));
     p.d = Operand(y, 0, c_.out_channels * y.strides[1], {y.strides[1], 0, 0}, Pixels(y));
     if (!c_.transposed) {
-      REPRISE_TRY(AddBias(p));
+      AddBias(p);
     }
-    return AppendGemm(p, context_, kConvPartSlot, launches_);
+    Append(p);
   }
 
   // Rows are channels of a group.
-  [[nodiscard]] Status AddBias(GemmProblem& p) const {
+  void AddBias(GemmProblem& p) {
     if (c_.bias != nullptr) {
-      REPRISE_ASSIGN(p.c.buffer, BufferOf(*c_.bias, context_));
+      p.c.buffer = rows_.BufferFor(*c_.bias);
       p.c.offset = c_.bias->offset;
       p.c.row = {c_.bias->strides[0], 0, 0};
       p.c.batch = {p.m * c_.bias->strides[0], 0};
       p.beta = 1;
     }
-    return {};
   }
 
   // input gradient (c; image, y, x) = weight (c; o, taps) × output gradient, phase by phase.
-  [[nodiscard]] Status AppendInputGrad() {
+  void AppendInputGrad() {
     ConvCall::Pair before = {};
     ConvCall::Pair after = {};
     for (std::size_t d = 0; d < 2; ++d) {
@@ -213,18 +194,17 @@ class ConvLowering {
         }
       }
     }
-    REPRISE_ASSIGN(const Images g, Padded(c_.output, before, after, kGradSlot));
+    const Images g = Padded(c_.output, before, after);
     for (std::int64_t ry = 0; ry < c_.stride[0]; ++ry) {
       for (std::int64_t rx = 0; rx < c_.stride[1]; ++rx) {
-        REPRISE_TRY(AppendPhase(g, {ry, rx}));
+        AppendPhase(g, {ry, rx});
       }
     }
-    return {};
   }
 
-  [[nodiscard]] Status AppendPhase(const Images& g, const ConvCall::Pair& r) {
-    REPRISE_ASSIGN(const Images w, ImagesOf(c_.weight));
-    REPRISE_ASSIGN(const Images x, ImagesOf(c_.input_grad));
+  void AppendPhase(const Images& g, const ConvCall::Pair& r) {
+    const Images w = ImagesOf(c_.weight);
+    const Images x = ImagesOf(c_.input_grad);
     const Phase py = MakePhase(c_, 0, r[0]);
     const Phase px = MakePhase(c_, 1, r[1]);
     GemmProblem p;
@@ -244,17 +224,17 @@ class ConvLowering {
     p.d = Operand(x, r[0] * x.strides[2] + r[1] * x.strides[3], c_.in_channels * x.strides[1],
                   {x.strides[1], 0, 0}, Positions(x));
     if (c_.transposed) {
-      REPRISE_TRY(AddBias(p));
+      AddBias(p);
     }
-    return AppendGemm(p, context_, kConvPartSlot, launches_);
+    Append(p);
   }
 
   // weight gradient (o; c, i, j) = output gradient (o; image, y, x) × input under the window. Few
   // results, deep sums: pieces of the images are summed apart where that fills the device.
-  [[nodiscard]] Status AppendWeightGrad() {
-    REPRISE_ASSIGN(const Images x, PaddedInput());
-    REPRISE_ASSIGN(const Images g, ImagesOf(c_.output));
-    REPRISE_ASSIGN(const Images w, ImagesOf(c_.weight_grad));
+  void AppendWeightGrad() {
+    const Images x = PaddedInput();
+    const Images g = ImagesOf(c_.output);
+    const Images w = ImagesOf(c_.weight_grad);
     const std::int64_t taps = c_.kernel[0] * c_.kernel[1];
     const std::int64_t parts = WeightParts();
     const std::int64_t images = c_.images / parts;
@@ -272,33 +252,28 @@ class ConvLowering {
     p.b.batch[1] = images * x.strides[0];
     if (parts == 1) {
       p.d = Operand(w, 0, c_.out_channels * w.strides[0], {w.strides[0], 0, 0}, Weights(w));
-      return AppendGemm(p, context_, kConvPartSlot, launches_);
+      return Append(p);
     }
     const std::int64_t count = c_.groups * p.m * p.n;
-    Images pieces;
-    REPRISE_ASSIGN(pieces.buffer, context_.scratch(kWeightPartsSlot, parts * count * 4));
+    const Images pieces{rows_.Scratch(parts * count * 4).buffer};
     p.d = Operand(pieces, 0, p.m * p.n, {p.n, 0, 0}, {1, c_.kernel[1], taps});
     p.d.batch[1] = count;
-    REPRISE_TRY(AppendGemm(p, context_, kConvPartSlot, launches_));
-    SumArgs args = {w.offset, {}, c_.in_channels, c_.kernel[0], c_.kernel[1], count, parts};
-    std::copy(w.strides.begin(), w.strides.end(), args.to);
-    DeviceKernel launch = Start("conv_sum_parts");
-    launch.args = {pieces.buffer, w.buffer, StructArg(args)};
-    SetItemsLaunch(launch, count, context_.device);
-    launches_.emplace_back(std::move(launch));
-    return {};
+    Append(p);
+    const SumArgs args = {w.offset,     w.strides, c_.in_channels, c_.kernel[0],
+                          c_.kernel[1], count,     parts};
+    rows_.LaunchItems("conv_sum_parts", count, pieces.buffer, w.buffer, StructArg(args));
   }
 
   // A divisor of the number of images.
   [[nodiscard]] std::int64_t WeightParts() const {
-    const std::int64_t units = std::max(1, context_.device.compute_units);
+    const std::int64_t units = std::max(1, rows_.device().compute_units);
     const std::int64_t columns = c_.in_channels * c_.kernel[0] * c_.kernel[1];
     // A CPU cuts rows as fine as 24; a GPU wants two tiles of 64 × 64 for each unit.
     const std::int64_t items =
-        context_.device.is_cpu ? c_.groups * (c_.out_channels + 23) / 24
-                               : c_.groups * ((c_.out_channels + 63) / 64) * ((columns + 63) / 64);
+        rows_.device().is_cpu ? c_.groups * (c_.out_channels + 23) / 24
+                              : c_.groups * ((c_.out_channels + 63) / 64) * ((columns + 63) / 64);
     const std::int64_t wanted =
-        (context_.device.is_cpu ? units : 2 * units) / std::max<std::int64_t>(1, items);
+        (rows_.device().is_cpu ? units : 2 * units) / std::max<std::int64_t>(1, items);
     std::int64_t parts = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, c_.images));
     while (c_.images % parts != 0) {
       --parts;
@@ -306,39 +281,31 @@ class ConvLowering {
     return parts;
   }
 
-  [[nodiscard]] Status AppendBiasGrad() {
-    REPRISE_ASSIGN(const Images g, ImagesOf(c_.transposed ? c_.input : c_.output));
+  void AppendBiasGrad() {
+    const Images g = ImagesOf(c_.transposed ? c_.input : c_.output);
     const ConvCall::Pair& size = c_.transposed ? c_.in : c_.out;
     BiasArgs args = {};
     args.grad_at = g.offset;
-    std::copy(g.strides.begin(), g.strides.end(), args.grad);
+    args.grad = g.strides;
     args.bias_at = c_.bias_grad->offset;
     args.bias = c_.bias_grad->strides[0];
     args.images = c_.images;
     args.channels = (c_.transposed ? c_.in_channels : c_.out_channels) * c_.groups;
     args.height = size[0];
     args.width = size[1];
-    DeviceKernel launch = Start("conv_bias_grad");
-    launch.args = {g.buffer, nullptr, StructArg(args)};
-    REPRISE_ASSIGN(launch.args[1], BufferOf(*c_.bias_grad, context_));
-    const bool cpu = context_.device.is_cpu;
-    launch.local = {cpu ? 1 : kConvGpuGroup, 1, 1};
-    const std::int64_t units = std::max(1, context_.device.compute_units);
-    const std::int64_t groups = cpu ? std::min(args.channels, units * 2) : args.channels;
-    launch.global = {static_cast<std::size_t>(groups) * launch.local[0], 1, 1};
-    launches_.emplace_back(std::move(launch));
-    return {};
+    const std::int64_t units = std::max(1, rows_.device().compute_units);
+    rows_.LaunchGroups("conv_bias_grad",
+                       rows_.device().is_cpu ? std::min(args.channels, units * 2) : args.channels,
+                       g.buffer, rows_.BufferFor(*c_.bias_grad), StructArg(args));
   }
 
   const ConvCall& c_;
-  const LowerContext& context_;
-  std::vector<Launch> launches_;
+  RowLowering& rows_;
+  std::optional<Images> padded_input_;
 };
 
 }  // namespace
 
-Result<std::vector<Launch>> LowerConv(const ConvCall& c, const LowerContext& context) {
-  return ConvLowering(c, context).Lower();
-}
+void LowerConv(const ConvCall& c, RowLowering& rows) { ConvLowering(c, rows).Lower(); }
 
 }  // namespace reprise

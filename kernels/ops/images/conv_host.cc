@@ -89,40 +89,28 @@ class HostConv {
   }
 
   [[nodiscard]] Status Forward() {
-    REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input, memory_, 1));
-    REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight, memory_, c_.groups));
-    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.result, memory_, 1));
+    REPRISE_ASSIGN(const Operands o, Bind(c_.input, c_.weight, c_.result));
     dnnl::memory bias;
     if (!c_.transposed && c_.bias != nullptr) {
       REPRISE_ASSIGN(bias, BindVector(*c_.bias, memory_));
     }
-    const auto desc = ForwardDesc(x.any(), w.any(), y.any(), bias);
-    memory out = y.Writable(desc.dst_desc());
-    std::unordered_map<int, memory> args = {
-        {DNNL_ARG_SRC, x.Read(desc.src_desc(), stream_)},
-        {DNNL_ARG_WEIGHTS, w.Read(desc.weights_desc(), stream_)},
-        {DNNL_ARG_DST, out}};
+    const auto desc = ForwardDesc(o, bias);
+    Arguments args = {{DNNL_ARG_SRC, o.x.Read(desc.src_desc(), stream_)},
+                      {DNNL_ARG_WEIGHTS, o.w.Read(desc.weights_desc(), stream_)}};
     if (bias.get(true) != nullptr) {
       args[DNNL_ARG_BIAS] = bias;
     }
-    dnnl::convolution_forward(desc).execute(stream_, args);
-    y.Store(out, stream_);
+    Run(dnnl::convolution_forward(desc), args, DNNL_ARG_DST, o.y, desc.dst_desc());
     return {};
   }
 
   [[nodiscard]] Status InputGrad() {
-    REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input_grad, memory_, 1));
-    REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight, memory_, c_.groups));
-    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.output, memory_, 1));
-    const auto desc = DescribeBackward<dnnl::convolution_backward_data>(
-        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}), dnnl::algorithm::convolution_direct,
-        x.any(), w.any(), y.any(), strides_, dilates_, before_, after_);
-    memory grad = x.Writable(desc.diff_src_desc());
-    dnnl::convolution_backward_data(desc).execute(
-        stream_, {{DNNL_ARG_DIFF_DST, y.Read(desc.diff_dst_desc(), stream_)},
-                  {DNNL_ARG_WEIGHTS, w.Read(desc.weights_desc(), stream_)},
-                  {DNNL_ARG_DIFF_SRC, grad}});
-    x.Store(grad, stream_);
+    REPRISE_ASSIGN(const Operands o, Bind(c_.input_grad, c_.weight, c_.output));
+    const auto desc = BackwardDesc<dnnl::convolution_backward_data>(o);
+    Run(dnnl::convolution_backward_data(desc),
+        {{DNNL_ARG_DIFF_DST, o.y.Read(desc.diff_dst_desc(), stream_)},
+         {DNNL_ARG_WEIGHTS, o.w.Read(desc.weights_desc(), stream_)}},
+        DNNL_ARG_DIFF_SRC, o.x, desc.diff_src_desc());
     return c_.transposed && c_.bias != nullptr ? AddBias() : Status{};
   }
 
@@ -142,20 +130,13 @@ class HostConv {
     return {};
   }
 
-  // And the bias's, which comes with it.
   [[nodiscard]] Status WeightGrad() {
-    REPRISE_ASSIGN(const Operand x, Operand::Bind(c_.input, memory_, 1));
-    REPRISE_ASSIGN(const Operand w, Operand::Bind(c_.weight_grad, memory_, c_.groups));
-    REPRISE_ASSIGN(const Operand y, Operand::Bind(c_.output, memory_, 1));
-    const auto desc = DescribeBackward<dnnl::convolution_backward_weights>(
-        Engine(), ForwardDesc(x.any(), w.any(), y.any(), {}), dnnl::algorithm::convolution_direct,
-        x.any(), w.any(), y.any(), strides_, dilates_, before_, after_);
-    memory grad = w.Writable(desc.diff_weights_desc());
-    dnnl::convolution_backward_weights(desc).execute(
-        stream_, {{DNNL_ARG_SRC, x.Read(desc.src_desc(), stream_)},
-                  {DNNL_ARG_DIFF_DST, y.Read(desc.diff_dst_desc(), stream_)},
-                  {DNNL_ARG_DIFF_WEIGHTS, grad}});
-    w.Store(grad, stream_);
+    REPRISE_ASSIGN(const Operands o, Bind(c_.input, c_.weight_grad, c_.output));
+    const auto desc = BackwardDesc<dnnl::convolution_backward_weights>(o);
+    Run(dnnl::convolution_backward_weights(desc),
+        {{DNNL_ARG_SRC, o.x.Read(desc.src_desc(), stream_)},
+         {DNNL_ARG_DIFF_DST, o.y.Read(desc.diff_dst_desc(), stream_)}},
+        DNNL_ARG_DIFF_WEIGHTS, o.w, desc.diff_weights_desc());
     return {};
   }
 
@@ -177,19 +158,45 @@ class HostConv {
   }
 
  private:
-  [[nodiscard]] dnnl::convolution_forward::primitive_desc ForwardDesc(const memory::desc& x,
-                                                                      const memory::desc& w,
-                                                                      const memory::desc& y,
+  using Arguments = std::unordered_map<int, memory>;
+  // The ordinary convolution's input, weight and output, or their gradients.
+  struct Operands {
+    Operand x, w, y;
+  };
+
+  [[nodiscard]] Result<Operands> Bind(const ConvTensor& x, const ConvTensor& w,
+                                      const ConvTensor& y) const {
+    Operands o;
+    REPRISE_ASSIGN(o.x, Operand::Bind(x, memory_, 1));
+    REPRISE_ASSIGN(o.w, Operand::Bind(w, memory_, c_.groups));
+    REPRISE_ASSIGN(o.y, Operand::Bind(y, memory_, 1));
+    return o;
+  }
+
+  // The result is argument `written`, which the primitive wants in that layout.
+  void Run(const dnnl::primitive& primitive, Arguments args, int written, const Operand& to,
+           const memory::desc& wanted) {
+    memory result = to.Writable(wanted);
+    args[written] = result;
+    primitive.execute(stream_, args);
+    to.Store(result, stream_);
+  }
+
+  [[nodiscard]] dnnl::convolution_forward::primitive_desc ForwardDesc(const Operands& o,
                                                                       const memory& bias) const {
-    const auto algorithm = dnnl::algorithm::convolution_direct;
-    if (bias.get(true) != nullptr) {
-      return DescribeForward<dnnl::convolution_forward>(Engine(), prop_kind::forward_training,
-                                                        algorithm, x, w, bias.get_desc(), y,
-                                                        strides_, dilates_, before_, after_);
-    }
-    return DescribeForward<dnnl::convolution_forward>(Engine(), prop_kind::forward_training,
-                                                      algorithm, x, w, y, strides_, dilates_,
-                                                      before_, after_);
+    const auto describe = [&](const auto&... biases) {
+      return DescribeForward<dnnl::convolution_forward>(
+          Engine(), prop_kind::forward_training, dnnl::algorithm::convolution_direct, o.x.any(),
+          o.w.any(), biases..., o.y.any(), strides_, dilates_, before_, after_);
+    };
+    return bias.get(true) != nullptr ? describe(bias.get_desc()) : describe();
+  }
+
+  template <typename Primitive>
+  [[nodiscard]] typename Primitive::primitive_desc BackwardDesc(const Operands& o) const {
+    return DescribeBackward<Primitive>(Engine(), ForwardDesc(o, {}),
+                                       dnnl::algorithm::convolution_direct, o.x.any(), o.w.any(),
+                                       o.y.any(), strides_, dilates_, before_, after_);
   }
 
   const ConvCall& c_;

@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/device_lowering.h"
-#include "kernels/kernel.h"
 #include "kernels/ops/common/host_convert.h"
+#include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/products/gemm_host.h"
 #include "kernels/ops/products/gemm_launch.h"
 #include "kernels/ops/products/gemm_product.h"
@@ -70,34 +69,10 @@ Status Multiply(const Product& p, const HostBindings& memory) {
   return {};
 }
 
-Result<GemmOperand> OperandOf(const MatrixView& view, const LowerContext& context) {
-  REPRISE_ASSIGN(Buffer * buffer, BufferOf(*view.tensor, context));
-  return GemmOperand{buffer,          view.tensor->dtype, view.tensor->offset,
-                     {view.batch, 0}, {view.row, 0, 0},   {view.column, 0, 0}};
+Status MultiplyExactly(const Product& p, const HostBindings& memory) {
+  return IsFloating(p.d.tensor->dtype) ? Multiply<double>(p, memory)
+                                       : Multiply<std::uint64_t>(p, memory);
 }
-
-class GemmKernel : public Kernel {
- public:
-  [[nodiscard]] std::string_view name() const override { return "gemm"; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return ParseProduct(call).has_value();
-  }
-  [[nodiscard]] Tolerance tolerance() const override { return {1e-4, 1e-4}; }
-
-  [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
-    const auto p = ParseProduct(call);
-    if (!p) {
-      return UsageError(call.name + ": arguments that the gemm kernel does not take");
-    }
-    return IsFloating(p->d.tensor->dtype) ? Multiply<double>(*p, memory)
-                                          : Multiply<std::uint64_t>(*p, memory);
-  }
-
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override;
-  [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
-      const OpCall& call, const LowerContext& context) const override;
-  [[nodiscard]] std::vector<OpCall> Samples() const override;
-};
 
 // Matrix z of the batch.
 Status MultiplyOnHost(const Product& p, const HostBindings& memory, std::int64_t z) {
@@ -122,54 +97,49 @@ Status MultiplyOnHost(const Product& p, const HostBindings& memory, std::int64_t
                   add ? static_cast<float>(p.beta) : 0.0F, matrix(d, p.d), memory.blas());
 }
 
-Status GemmKernel::RunOnHost(const OpCall& call, const HostBindings& memory) const {
-  const auto p = ParseProduct(call);
-  if (!p || !IsFloating(p->d.tensor->dtype) || p->d.tensor->dtype == DType::kFloat64) {
-    return Reference(call, memory);
+Status RunProduct(const Product& p, const HostBindings& memory) {
+  if (!IsFloating(p.d.tensor->dtype) || p.d.tensor->dtype == DType::kFloat64) {
+    return MultiplyExactly(p, memory);
   }
-  const double flops =
-      2 * static_cast<double>(p->m) * static_cast<double>(p->n) * static_cast<double>(p->k);
-  if (flops >= kParallelGemmFlops) {  // each on all cores
-    for (std::int64_t z = 0; z < p->batch; ++z) {
-      REPRISE_TRY(MultiplyOnHost(*p, memory, z));
+  const auto run = [&](std::int64_t begin, std::int64_t end) -> Status {
+    for (std::int64_t z = begin; z < end; ++z) {
+      REPRISE_TRY(MultiplyOnHost(p, memory, z));
     }
     return {};
-  }
+  };
+  const double flops =
+      2 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   constexpr double kFlopsOfByte = 16;  // roughly, of what a core does in the same time
-  return TryParallelFor(p->batch, GrainSize(flops / kFlopsOfByte),
-                        [&](std::int64_t begin, std::int64_t end) -> Status {
-                          for (std::int64_t z = begin; z < end; ++z) {
-                            REPRISE_TRY(MultiplyOnHost(*p, memory, z));
-                          }
-                          return {};
-                        });
+  return flops >= kParallelGemmFlops
+             ? run(0, p.batch)  // each on all cores
+             : TryParallelFor(p.batch, GrainSize(flops / kFlopsOfByte), run);
 }
 
-Result<std::vector<Launch>> GemmKernel::LowerToDevice(const OpCall& call,
-                                                      const LowerContext& context) const {
-  const auto p = ParseProduct(call);
-  if (!p) {
-    return UsageError(call.name + ": arguments that the gemm kernel does not take");
+void LowerProduct(const Product& p, RowLowering& rows) {
+  const auto operand = [&](const MatrixView& view) {
+    return GemmOperand{rows.BufferFor(*view.tensor),
+                       view.tensor->dtype,
+                       view.tensor->offset,
+                       {view.batch, 0},
+                       {view.row, 0, 0},
+                       {view.column, 0, 0}};
+  };
+  GemmProblem problem{.m = p.m,
+                      .n = p.n,
+                      .k = p.k,
+                      .batch = {p.batch, 1},
+                      .a = operand(p.a),
+                      .b = operand(p.b),
+                      .d = operand(p.d),
+                      .alpha = p.alpha};
+  if (p.c.tensor != nullptr && p.beta != 0) {
+    problem.beta = p.beta;
+    problem.c = operand(p.c);
   }
-  GemmProblem problem;
-  problem.m = p->m;
-  problem.n = p->n;
-  problem.k = p->k;
-  problem.batch = {p->batch, 1};
-  problem.alpha = p->alpha;
-  REPRISE_ASSIGN(problem.a, OperandOf(p->a, context));
-  REPRISE_ASSIGN(problem.b, OperandOf(p->b, context));
-  REPRISE_ASSIGN(problem.d, OperandOf(p->d, context));
-  if (p->c.tensor != nullptr && p->beta != 0) {
-    problem.beta = p->beta;
-    REPRISE_ASSIGN(problem.c, OperandOf(p->c, context));
-  }
-  std::vector<Launch> launches;
-  REPRISE_TRY(AppendGemm(problem, context, 0, launches));
-  return launches;
+  rows.Append(LowerGemm(problem, rows.context(), 0));
 }
 
-std::vector<OpCall> GemmKernel::Samples() const {
+std::vector<OpCall> ProductSamples() {
   using samples::Double, samples::Int, samples::SampleTensors;
   std::vector<OpCall> calls;
   const auto add = [&](std::string name, ValueList inputs, const TensorDesc& output) {
@@ -238,6 +208,10 @@ std::vector<OpCall> GemmKernel::Samples() const {
 
 }  // namespace
 
-std::unique_ptr<Kernel> MakeGemm() { return std::make_unique<GemmKernel>(); }
+std::unique_ptr<Kernel> MakeGemm() {
+  return MakeParsedKernel(
+      {.name = "gemm", .samples = ProductSamples, .tolerance = {1e-4, 1e-4}},
+      CallForm<Product>{ParseProduct, MultiplyExactly, LowerProduct, RunProduct});
+}
 
 }  // namespace reprise

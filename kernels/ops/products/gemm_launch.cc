@@ -35,26 +35,20 @@ bool IsSmallFloat(DType dtype) {
 // The same struct as in gemm.cl.
 struct GemmArgs {
   std::int64_t a_at, b_at, c_at, d_at, part_at;
-  std::int64_t a_z[2], b_z[2], c_z[2], d_z[2];
+  std::array<std::int64_t, 2> a_z, b_z, c_z, d_z;
   std::int64_t c_m, c_n;
   std::int32_t m, n, k, z_e0;
-  std::int32_t m_e[2], n_e[2], k_e[2];
-  std::int32_t a_m[3], a_k[3], b_k[3], b_n[3], d_m[3], d_n[3];
+  std::array<std::int32_t, 2> m_e, n_e, k_e;
+  std::array<std::int32_t, 3> a_m, a_k, b_k, b_n, d_m, d_n;
   std::int32_t triangle;
   std::int32_t m_block, n_block, k_block;
   float alpha, beta;
 };
 
-void Assign(std::int32_t (&to)[2], const GemmIndex& from) {
-  to[0] = static_cast<std::int32_t>(from.e0);
-  to[1] = static_cast<std::int32_t>(from.e1);
-}
-void Assign(std::int32_t (&to)[3], const GemmStrides& from) {
-  std::transform(from.begin(), from.end(), to,
-                 [](std::int64_t stride) { return static_cast<std::int32_t>(stride); });
-}
-void Assign(std::int64_t (&to)[2], const std::array<std::int64_t, 2>& from) {
-  std::copy(from.begin(), from.end(), to);
+std::int32_t Narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+std::array<std::int32_t, 2> Narrow(const GemmIndex& i) { return {Narrow(i.e0), Narrow(i.e1)}; }
+std::array<std::int32_t, 3> Narrow(const GemmStrides& s) {
+  return {Narrow(s[0]), Narrow(s[1]), Narrow(s[2])};
 }
 
 const GemmOperand& AddendOf(const GemmProblem& p) { return p.c.buffer != nullptr ? p.c : p.d; }
@@ -67,25 +61,25 @@ GemmArgs MakeArgs(const GemmProblem& p) {
   args.c_at = c.offset;
   args.d_at = p.d.offset;
   args.part_at = p.d.offset;
-  Assign(args.a_z, p.a.batch);
-  Assign(args.b_z, p.b.batch);
-  Assign(args.c_z, c.batch);
-  Assign(args.d_z, p.d.batch);
+  args.a_z = p.a.batch;
+  args.b_z = p.b.batch;
+  args.c_z = c.batch;
+  args.d_z = p.d.batch;
   args.c_m = c.row[0];
   args.c_n = c.column[0];
-  args.m = static_cast<std::int32_t>(p.m);
-  args.n = static_cast<std::int32_t>(p.n);
-  args.k = static_cast<std::int32_t>(p.k);
-  args.z_e0 = static_cast<std::int32_t>(p.batch[0]);
-  Assign(args.m_e, p.m_index);
-  Assign(args.n_e, p.n_index);
-  Assign(args.k_e, p.k_index);
-  Assign(args.a_m, p.a.row);
-  Assign(args.a_k, p.a.column);
-  Assign(args.b_k, p.b.row);
-  Assign(args.b_n, p.b.column);
-  Assign(args.d_m, p.d.row);
-  Assign(args.d_n, p.d.column);
+  args.m = Narrow(p.m);
+  args.n = Narrow(p.n);
+  args.k = Narrow(p.k);
+  args.z_e0 = Narrow(p.batch[0]);
+  args.m_e = Narrow(p.m_index);
+  args.n_e = Narrow(p.n_index);
+  args.k_e = Narrow(p.k_index);
+  args.a_m = Narrow(p.a.row);
+  args.a_k = Narrow(p.a.column);
+  args.b_k = Narrow(p.b.row);
+  args.b_n = Narrow(p.b.column);
+  args.d_m = Narrow(p.d.row);
+  args.d_n = Narrow(p.d.column);
   args.triangle = static_cast<std::int32_t>(p.triangle);
   args.alpha = static_cast<float>(p.alpha);
   args.beta = static_cast<float>(p.c.buffer != nullptr ? p.beta : 0.0);
@@ -167,13 +161,12 @@ Blocks CutForCpu(const GemmProblem& p, const DeviceInfo& device) {
   return blocks;
 }
 
-Status AppendForCpu(const GemmProblem& p, const LowerContext& context, int scratch_slot,
-                    std::vector<Launch>& launches) {
+Result<Launch> BlocksForCpu(const GemmProblem& p, const LowerContext& context, int scratch_slot) {
   const Blocks blocks = CutForCpu(p, context.device);
   GemmArgs args = MakeArgs(p);
-  args.m_block = static_cast<std::int32_t>(blocks.rows);
-  args.n_block = static_cast<std::int32_t>(blocks.columns);
-  args.k_block = static_cast<std::int32_t>(blocks.depth);
+  args.m_block = Narrow(blocks.rows);
+  args.n_block = Narrow(blocks.columns);
+  args.k_block = Narrow(blocks.depth);
   // Partial sums of deep products stay in float32: in D if it is that, else beside it.
   Buffer* part = p.d.buffer;
   if (p.d.dtype != DType::kFloat32 && p.k > blocks.depth) {
@@ -187,11 +180,10 @@ Status AppendForCpu(const GemmProblem& p, const LowerContext& context, int scrat
                    static_cast<std::size_t>(CeilDiv(p.m, blocks.rows)),
                    static_cast<std::size_t>(BatchCount(p))};
   launch.local = {1, 1, 1};
-  launches.emplace_back(std::move(launch));
-  return {};
+  return launch;
 }
 
-Launch TiledForGpu(const GemmProblem& p) {
+DeviceKernel TiledForGpu(const GemmProblem& p) {
   DeviceKernel launch = MakeLaunch(p, "gemm_tiled");
   launch.args.push_back(StructArg(MakeArgs(p)));
   launch.global = {static_cast<std::size_t>(CeilDiv(p.n, kTile)) * 16,
@@ -201,7 +193,7 @@ Launch TiledForGpu(const GemmProblem& p) {
   return launch;
 }
 
-Status AppendPlain(const GemmProblem& p, std::vector<Launch>& launches) {
+Result<Launch> PlainProduct(const GemmProblem& p) {
   if (p.batch[1] != 1 || p.m > p.m_index.e0 || p.n > p.n_index.e0 || p.k > p.k_index.e0) {
     return UsageError("a product of " + std::string(Name(p.d.dtype)) + " takes plain matrices");
   }
@@ -229,8 +221,18 @@ Status AppendPlain(const GemmProblem& p, std::vector<Launch>& launches) {
   launch.global = {static_cast<std::size_t>(RoundTo(p.n, kPlainGroup)),
                    static_cast<std::size_t>(p.m), static_cast<std::size_t>(p.batch[0])};
   launch.local = {kPlainGroup, 1, 1};
-  launches.emplace_back(std::move(launch));
-  return {};
+  return launch;
+}
+
+Result<Launch> ProductLaunch(const GemmProblem& p, const LowerContext& context, int scratch_slot) {
+  if (!IsSmallFloat(p.d.dtype)) {
+    return PlainProduct(p);
+  }
+  if (context.device.is_cpu) {
+    return BlocksForCpu(p, context, scratch_slot);
+  }
+  auto launch = MmaLaunch(p, context.device);
+  return launch ? std::move(*launch) : TiledForGpu(p);
 }
 
 }  // namespace
@@ -242,23 +244,13 @@ bool GemmTypesSupported(DType a, DType b, DType d) {
   return a == b && b == d && d != DType::kBool && IsKernelType(d);
 }
 
-Status AppendGemm(const GemmProblem& problem, const LowerContext& context, int scratch_slot,
-                  std::vector<Launch>& launches) {
+Result<std::vector<Launch>> LowerGemm(const GemmProblem& problem, const LowerContext& context,
+                                      int scratch_slot) {
   if (problem.m == 0 || problem.n == 0 || BatchCount(problem) == 0) {
-    return {};
+    return std::vector<Launch>();
   }
-  if (!IsSmallFloat(problem.d.dtype)) {
-    return AppendPlain(problem, launches);
-  }
-  if (context.device.is_cpu) {
-    return AppendForCpu(problem, context, scratch_slot, launches);
-  }
-  if (auto launch = MmaLaunch(problem, context.device)) {
-    launches.emplace_back(std::move(*launch));
-    return {};
-  }
-  launches.push_back(TiledForGpu(problem));
-  return {};
+  REPRISE_ASSIGN(Launch launch, ProductLaunch(problem, context, scratch_slot));
+  return std::vector{std::move(launch)};
 }
 
 }  // namespace reprise

@@ -55,9 +55,9 @@ struct GemmProblem {
 // integers for all operands. Nothing else.
 [[nodiscard]] bool GemmTypesSupported(DType a, DType b, DType d);
 
-// Appends the launches (none for an empty D). Offsets of elements from an operand's first must fit
-// 31 bits. Uses scratch slot `scratch_slot` where D is not float32 and k is deep.
-[[nodiscard]] Status AppendGemm(const GemmProblem& problem, const LowerContext& context,
-                                int scratch_slot, std::vector<Launch>& launches);
+// One launch (none for an empty D). Offsets of elements from an operand's first must fit 31 bits.
+// Uses scratch slot `scratch_slot` where D is not float32 and k is deep.
+[[nodiscard]] Result<std::vector<Launch>> LowerGemm(const GemmProblem& problem,
+                                                    const LowerContext& context, int scratch_slot);
 
 }  // namespace reprise

@@ -16,7 +16,7 @@ constexpr std::int64_t kMinSide = 16;  // less would leave most of the smallest 
 // The same struct as in gemm_mma.cl.
 struct MmaArgs {
   std::int64_t a_at, b_at, c_at, d_at;
-  std::int64_t a_z[2], b_z[2], c_z[2], d_z[2];
+  std::array<std::int64_t, 2> a_z, b_z, c_z, d_z;
   std::int32_t a_pitch, b_pitch;
   std::int32_t c_m, c_n, d_m, d_n;
   std::int32_t m, n, k, z_e0;
@@ -84,12 +84,10 @@ MmaArgs MakeArgs(const GemmProblem& p, const DenseMatrix& a, const DenseMatrix& 
   args.b_at = p.b.offset;
   args.c_at = c.offset;
   args.d_at = p.d.offset;
-  for (std::size_t i = 0; i < 2; ++i) {
-    args.a_z[i] = p.a.batch[i];
-    args.b_z[i] = p.b.batch[i];
-    args.c_z[i] = c.batch[i];
-    args.d_z[i] = p.d.batch[i];
-  }
+  args.a_z = p.a.batch;
+  args.b_z = p.b.batch;
+  args.c_z = c.batch;
+  args.d_z = p.d.batch;
   args.a_pitch = narrow(a.pitch);
   args.b_pitch = narrow(b.pitch);
   args.c_m = narrow(c.row[0]);

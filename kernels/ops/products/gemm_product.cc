@@ -1,96 +1,38 @@
 #include "kernels/ops/products/gemm_product.h"
 
 #include <limits>
-#include <vector>
 
 #include "core/operator_arguments.h"
-#include "kernels/device_lowering.h"
 #include "kernels/ops/products/gemm_launch.h"
+#include "kernels/views.h"
 
 namespace reprise {
 namespace {
 
-enum class Form { kMatrix, kBatch, kVector, kDot };
+// A tensor as a batch of matrices, with their sizes: a vector is a column, or a row.
+struct SizedView {
+  std::int64_t batch = 1, rows = 1, columns = 1;
+  MatrixView view;
+};
 
-// By the operands' dimensions; a form that these do not have fails where sizes are set.
-Form FormOf(const TensorDesc& a, const TensorDesc& b) {
-  if (b.shape.size() == 1) {
-    return a.shape.size() == 1 ? Form::kDot : Form::kVector;
-  }
-  return a.shape.size() == 3 ? Form::kBatch : Form::kMatrix;
-}
-
-// Strides of an operand of the form: which of its dimensions are batch, row and column.
-MatrixView ViewOf(const TensorDesc& t, Form form, bool left) {
+SizedView AsMatrices(const TensorDesc& t, bool vector_is_row = false) {
   const auto& s = t.strides;
-  switch (form) {
-    case Form::kMatrix:
-      return {&t, 0, s[0], s[1]};
-    case Form::kBatch:
-      return {&t, s[0], s[1], s[2]};
-    case Form::kVector:  // a matrix and a column
-      return s.size() == 2 ? MatrixView{&t, 0, s[0], s[1]} : MatrixView{&t, 0, s[0], 0};
-    case Form::kDot:  // a row and a column
-      return left ? MatrixView{&t, 0, 0, s[0]} : MatrixView{&t, 0, s[0], 0};
+  switch (t.shape.size()) {
+    case 0:
+      return {1, 1, 1, {&t, 0, 0, 0}};
+    case 1:
+      return vector_is_row ? SizedView{1, 1, t.shape[0], {&t, 0, 0, s[0]}}
+                           : SizedView{1, t.shape[0], 1, {&t, 0, s[0], 0}};
+    case 2:
+      return {1, t.shape[0], t.shape[1], {&t, 0, s[0], s[1]}};
+    default:
+      return {t.shape[0], t.shape[1], t.shape[2], {&t, s[0], s[1], s[2]}};
   }
-  return {};
 }
 
-using Shape = std::vector<std::int64_t>;
-
-// Sizes by the form; false if the shapes do not multiply.
-bool SetSizes(Form form, const Shape& a, const Shape& b, Product& p) {
-  switch (form) {
-    case Form::kMatrix:
-      if (a.size() != 2 || b.size() != 2) return false;
-      p.m = a[0], p.k = a[1], p.n = b[1];
-      return b[0] == p.k;
-    case Form::kBatch:
-      if (a.size() != 3 || b.size() != 3) return false;
-      p.batch = a[0], p.m = a[1], p.k = a[2], p.n = b[2];
-      return b[0] == p.batch && b[1] == p.k;
-    case Form::kVector:
-      if (a.size() != 2 || b.size() != 1) return false;
-      p.m = a[0], p.k = a[1], p.n = 1;
-      return b[0] == p.k;
-    case Form::kDot:
-      if (a.size() != 1 || b.size() != 1) return false;
-      p.m = 1, p.k = a[0], p.n = 1;
-      return b[0] == p.k;
-  }
-  return false;
-}
-
-Shape ResultShape(Form form, const Product& p) {
-  switch (form) {
-    case Form::kMatrix:
-      return {p.m, p.n};
-    case Form::kBatch:
-      return {p.batch, p.m, p.n};
-    case Form::kVector:
-      return {p.m};
-    case Form::kDot:
-      return {};
-  }
-  return {};
-}
-
-// The addend broadcast to the result.
-std::optional<MatrixView> AddendOf(const TensorDesc& c, Form form, const Shape& shape) {
-  if (c.shape.size() > shape.size()) {
-    return std::nullopt;
-  }
-  for (std::size_t i = 1; i <= c.shape.size(); ++i) {
-    const std::int64_t extent = c.shape[c.shape.size() - i];
-    if (extent != 1 && extent != shape[shape.size() - i]) {
-      return std::nullopt;
-    }
-  }
-  TensorDesc broadcast;
-  broadcast.strides = BroadcastStrides(c, shape);
-  MatrixView view = ViewOf(broadcast, form, true);
-  view.tensor = &c;
-  return view;
+// Matrices, batches of them, two vectors, or a matrix and a vector.
+bool RanksMultiply(std::size_t a, std::size_t b) {
+  return (a == b && a >= 1 && a <= 3) || (a == 2 && b == 1);
 }
 
 // Offsets within one matrix fit the kernels' 31 bits.
@@ -108,26 +50,29 @@ std::optional<Product> ParseProduct(const OpCall& call) {
   if (a == nullptr || b == nullptr || d == nullptr) {
     return std::nullopt;
   }
-  const Form form = FormOf(*a, *b);
-  Product p;
-  if (!SetSizes(form, a->shape, b->shape, p) || d->shape != ResultShape(form, p) ||
+  const std::size_t rank = b->shape.size() == 1 ? a->shape.size() - 1 : a->shape.size();
+  if (!RanksMultiply(a->shape.size(), b->shape.size()) || d->shape.size() != rank ||
       a->dtype != b->dtype || a->dtype != d->dtype ||
       !GemmTypesSupported(a->dtype, b->dtype, d->dtype)) {
     return std::nullopt;
   }
-  p.a = ViewOf(*a, form, true);
-  p.b = ViewOf(*b, form, false);
-  TensorDesc scalar;
-  scalar.strides = {0};
-  p.d = ViewOf(form == Form::kDot ? scalar : *d, form, true);
-  p.d.tensor = d;
+  const SizedView left = AsMatrices(*a, /*vector_is_row=*/true);
+  const SizedView right = AsMatrices(*b);
+  const SizedView result = AsMatrices(*d);
+  if (left.columns != right.rows || left.batch != right.batch || result.batch != left.batch ||
+      result.rows != left.rows || result.columns != right.columns) {
+    return std::nullopt;
+  }
+  Product p{left.batch, left.rows, right.columns, left.columns, left.view, right.view};
+  p.d = result.view;
   if (places.Has("addend")) {
     const TensorDesc* c = places.Tensor(call, "addend");
-    const auto view = c == nullptr ? std::nullopt : AddendOf(*c, form, d->shape);
-    if (!view || c->dtype != d->dtype) {
+    const auto broadcast = c == nullptr ? std::nullopt : Expanded(*c, d->shape);
+    if (!broadcast || c->dtype != d->dtype) {
       return std::nullopt;
     }
-    p.c = *view;
+    p.c = AsMatrices(*broadcast).view;
+    p.c.tensor = c;
     p.beta = places.Number(call, "beta", 1);
     p.alpha = places.Number(call, "alpha", 1);
   }
