@@ -5,9 +5,16 @@
 #include <vector>
 
 #include "kernels/kernel.h"
-#include "kernels/surrogate.h"
 
 namespace reprise {
+
+// Work without a kernel of its own, as passes over memory: each of `passes` reads and writes
+// `words` floats once, with that many multiply-adds on each.
+struct SurrogatePlan {
+  std::int64_t words = 0;
+  std::int64_t passes = 1;
+  std::int32_t fma_per_word = 0;
+};
 
 // `rounds` rounds of multiply-adds, and how many FLOPs one round is.
 struct MultiplyAddProbe {

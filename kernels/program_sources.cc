@@ -10,8 +10,7 @@ constexpr std::string_view kInclude = "#include \"";
 
 const EmbeddedProgram* Find(std::string_view name) {
   const auto programs = EmbeddedPrograms();
-  const auto it = std::find_if(programs.begin(), programs.end(),
-                               [&](const EmbeddedProgram& p) { return p.name == name; });
+  const auto it = std::ranges::find(programs, name, &EmbeddedProgram::name);
   return it == programs.end() ? nullptr : &*it;
 }
 

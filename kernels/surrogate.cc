@@ -1,6 +1,4 @@
 // Work without a kernel of its own: the same bytes and FLOPs as a call, and copies of memory.
-#include "kernels/surrogate.h"
-
 #include <algorithm>
 #include <cmath>
 

@@ -153,7 +153,7 @@ Result<EventPtr> HostStream::Record() {
 
 Status HostStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* src,
                           std::int64_t bytes) {
-  if (offset_bytes < 0 || bytes < 0 || offset_bytes + bytes > dst.size_bytes()) {
+  if (!dst.Holds(offset_bytes, bytes)) {
     return UsageError("upload beyond the end of the buffer");
   }
   // Where the buffer is by then.
@@ -166,7 +166,7 @@ Status HostStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* sr
 
 Status HostStream::Download(void* dst, const Buffer& src, std::int64_t offset_bytes,
                             std::int64_t bytes) {
-  if (offset_bytes < 0 || bytes < 0 || offset_bytes + bytes > src.size_bytes()) {
+  if (!src.Holds(offset_bytes, bytes)) {
     return UsageError("download beyond the end of the buffer");
   }
   // host_data() hands out writable memory, hence not const; nothing is written here.
@@ -178,7 +178,7 @@ Status HostStream::Download(void* dst, const Buffer& src, std::int64_t offset_by
 }
 
 Result<std::byte*> HostStream::Map(Buffer& buffer, std::int64_t offset_bytes, std::int64_t bytes) {
-  if (offset_bytes < 0 || bytes < 0 || offset_bytes + bytes > buffer.size_bytes()) {
+  if (!buffer.Holds(offset_bytes, bytes)) {
     return UsageError("mapping beyond the end of the buffer");
   }
   REPRISE_TRY(Finish());

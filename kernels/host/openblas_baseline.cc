@@ -16,34 +16,6 @@ using Dgemm = void(int, int, int, int, int, int, double, const double*, int, con
                    double, double*, int);
 using GetConfig = char*();
 
-class OpenBlasBaseline : public Baseline {
- public:
-  OpenBlasBaseline(CblasSgemm* sgemm, Dgemm* dgemm, std::string name, std::string version)
-      : sgemm_(sgemm), dgemm_(dgemm), name_(std::move(name)), version_(std::move(version)) {}
-  [[nodiscard]] std::string name() const override { return name_; }
-  [[nodiscard]] std::string version() const override { return version_; }
-  [[nodiscard]] bool Supports(const OpCall& call) const override {
-    const auto p = AsBlasProduct(call);
-    return p && (p->dtype == DType::kFloat32 || p->dtype == DType::kFloat64);
-  }
-  [[nodiscard]] Result<std::unique_ptr<PreparedLaunch>> Prepare(
-      const OpCall& call, const Bindings& memory) const override {
-    const BlasProduct p = *AsBlasProduct(call);
-    return p.dtype == DType::kFloat32 ? Bind<float>(sgemm_, p, memory)
-                                      : Bind<double>(dgemm_, p, memory);
-  }
-
- private:
-  template <typename T, typename Gemm>
-  static Result<std::unique_ptr<PreparedLaunch>> Bind(Gemm* gemm, const BlasProduct& p,
-                                                      const Bindings& memory);
-
-  CblasSgemm* sgemm_;
-  Dgemm* dgemm_;
-  std::string name_;
-  std::string version_;
-};
-
 template <typename T>
 Result<T*> First(const BlasProduct::Operand& operand, const Bindings& memory) {
   Buffer* buffer = memory.Find(operand.tensor->incarnation);
@@ -54,8 +26,8 @@ Result<T*> First(const BlasProduct::Operand& operand, const Bindings& memory) {
 }
 
 template <typename T, typename Gemm>
-Result<std::unique_ptr<PreparedLaunch>> OpenBlasBaseline::Bind(Gemm* gemm, const BlasProduct& p,
-                                                               const Bindings& memory) {
+Result<std::unique_ptr<PreparedLaunch>> BindToHost(Gemm* gemm, const BlasProduct& p,
+                                                   const Bindings& memory) {
   REPRISE_ASSIGN(const T* a, First<T>(p.a, memory));
   REPRISE_ASSIGN(const T* b, First<T>(p.b, memory));
   REPRISE_ASSIGN(T * d, First<T>(p.d, memory));
@@ -73,6 +45,30 @@ Result<std::unique_ptr<PreparedLaunch>> OpenBlasBaseline::Bind(Gemm* gemm, const
     return Status();
   });
 }
+
+class OpenBlasBaseline : public Baseline {
+ public:
+  OpenBlasBaseline(CblasSgemm* sgemm, Dgemm* dgemm, std::string name, std::string version)
+      : sgemm_(sgemm), dgemm_(dgemm), name_(std::move(name)), version_(std::move(version)) {}
+  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::string version() const override { return version_; }
+  [[nodiscard]] bool Supports(const OpCall& call) const override {
+    const auto p = AsBlasProduct(call);
+    return p && (p->dtype == DType::kFloat32 || p->dtype == DType::kFloat64);
+  }
+  [[nodiscard]] Result<std::unique_ptr<PreparedLaunch>> Prepare(
+      const OpCall& call, const Bindings& memory) const override {
+    const BlasProduct p = *AsBlasProduct(call);
+    return p.dtype == DType::kFloat32 ? BindToHost<float>(sgemm_, p, memory)
+                                      : BindToHost<double>(dgemm_, p, memory);
+  }
+
+ private:
+  CblasSgemm* sgemm_;
+  Dgemm* dgemm_;
+  std::string name_;
+  std::string version_;
+};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include "kernels/host/host_stream.h"
 #include "kernels/host/torch_call.h"
+#include "kernels/host/torch_operators.h"
 
 namespace reprise {
 namespace {
@@ -16,7 +17,7 @@ class TorchBaseline : public Baseline {
     return library_->Describe().substr(name().size() + 1);
   }
   [[nodiscard]] bool Supports(const OpCall& call) const override {
-    return TorchTakes(*library_, call);
+    return FindTorchOperator(*library_, call) != nullptr;
   }
   [[nodiscard]] Result<std::unique_ptr<PreparedLaunch>> Prepare(
       const OpCall& call, const Bindings& memory) const override {

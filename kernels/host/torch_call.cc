@@ -262,10 +262,6 @@ Status TorchCall::Keep(Operand& output, bool is_new, TorchTensor result) {
 
 }  // namespace
 
-bool TorchTakes(const TorchLibrary& library, const OpCall& call) {
-  return FindTorchOperator(library, call) != nullptr;
-}
-
 std::optional<HostTask> TorchTask(const std::shared_ptr<const TorchLibrary>& library,
                                   const OpCall& call, const Bindings& memory,
                                   TorchResults results) {

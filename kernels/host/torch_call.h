@@ -19,7 +19,4 @@ enum class TorchResults : std::uint8_t { kKeep, kDrop };
 [[nodiscard]] std::optional<HostTask> TorchTask(const std::shared_ptr<const TorchLibrary>& library,
                                                 const OpCall& call, const Bindings& memory,
                                                 TorchResults results = TorchResults::kKeep);
-// Whether it can take the call.
-[[nodiscard]] bool TorchTakes(const TorchLibrary& library, const OpCall& call);
-
 }  // namespace reprise

@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "core/operators.h"
 #include "kernels/host/torch_call.h"
+#include "kernels/host/torch_operators.h"
 
 namespace reprise {
 
@@ -15,7 +16,9 @@ Result<std::shared_ptr<const TorchProvider>> TorchProvider::Open(const std::stri
   return std::shared_ptr<const TorchProvider>(new TorchProvider(std::move(library)));
 }
 
-bool TorchProvider::Takes(const OpCall& call) const { return TorchTakes(*library_, call); }
+bool TorchProvider::Takes(const OpCall& call) const {
+  return FindTorchOperator(*library_, call) != nullptr;
+}
 
 std::optional<HostTask> TorchProvider::TaskFor(const OpCall& call, const Bindings& memory) const {
   return TorchTask(library_, call, memory);

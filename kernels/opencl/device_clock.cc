@@ -86,16 +86,12 @@ Result<ClockPoint> DeviceClock::ByMarker() {
   });
 }
 
-Result<ClockPoint> DeviceClock::Measure() {
-  return Tightest([&] { return use_timer_ ? ByTimer() : ByMarker(); });
-}
-
 void DeviceClock::Refresh() {
   const std::lock_guard lock(mutex_);
   if (MonotonicNs() - points_[1].host_ns < kRefreshNs) {
     return;
   }
-  if (const Result<ClockPoint> point = Measure()) {
+  if (const auto point = Tightest([&] { return use_timer_ ? ByTimer() : ByMarker(); })) {
     points_ = {points_[1], *point};
   }
 }

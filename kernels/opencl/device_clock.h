@@ -32,7 +32,6 @@ class DeviceClock {
  private:
   DeviceClock(cl::CommandQueue queue, cl::Device device)
       : queue_(std::move(queue)), device_(std::move(device)) {}
-  Result<ClockPoint> Measure();
   Result<ClockPoint> ByTimer();
   Result<ClockPoint> ByMarker();
 

@@ -49,7 +49,7 @@ Result<cl::Buffer> MemoryOf(Buffer* buffer, std::int64_t offset, std::int64_t by
   if (opencl == nullptr) {
     return UsageError("a buffer of another backend, or none, was given to OpenCL");
   }
-  if (offset < 0 || bytes < 0 || offset + bytes > opencl->size_bytes()) {
+  if (!opencl->Holds(offset, bytes)) {
     return UsageError("copy or fill beyond the end of a buffer");
   }
   return opencl->memory();

@@ -97,5 +97,15 @@ TEST(IndexSpace, RefusesWhatDoesNotBroadcast) {
   EXPECT_FALSE(MakeIndexSpace(a.shape, deep));
 }
 
+TEST(CheckHolds, CountsToTheEndOfTheLastElement) {
+  samples::SampleTensors tensors;
+  const TensorDesc strided = tensors.Strided(DType::kFloat32, {2, 3}, {8, 2}, 1);  // 1 … 13
+  EXPECT_TRUE(CheckHolds(strided, 56));
+  const Status small = CheckHolds(strided, 55);
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().message, "storage incarnation 0 has 55 bytes, a tensor in it needs 56");
+  EXPECT_TRUE(CheckHolds(tensors.Tensor(DType::kFloat32, {0, 4}), 0));
+}
+
 }  // namespace
 }  // namespace reprise

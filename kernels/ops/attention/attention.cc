@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/ops/attention/attention_call.h"
 #include "kernels/ops/attention/attention_host_rows.h"
-#include "kernels/ops/attention/attention_run.h"
 #include "kernels/ops/common/parsed_kernel.h"
 
 namespace reprise {

@@ -1,4 +1,4 @@
-// The meaning of the attention family's operators.
+// The attention family: what its calls mean, and the two ways of running one.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/value.h"
+#include "kernels/ops/common/row_lowering.h"
 
 namespace reprise {
 
@@ -45,6 +46,11 @@ struct AttentionCall {
 
 // Pairs of query and key that count.
 [[nodiscard]] double AttentionPairs(const AttentionCall& a);
+
+// Matrix products of all heads at once with the rows of scores between them, in float32 scratch.
+void LowerAttention(const AttentionCall& a, RowLowering& rows);
+// By blocks of queries, heads shared by cores. No dimension may be zero.
+[[nodiscard]] Status RunAttentionOnHost(const AttentionCall& a, const HostBindings& memory);
 
 // Every operator, as PyTorch records it.
 [[nodiscard]] std::vector<OpCall> AttentionSamples();

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/ops/attention/attention_run.h"
+#include "kernels/ops/attention/attention_call.h"
 #include "kernels/ops/products/gemm_launch.h"
 #include "kernels/ops/random/random_draw.h"
 

@@ -7,8 +7,8 @@
 
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/device_lowering.h"
+#include "kernels/ops/attention/attention_call.h"
 #include "kernels/ops/attention/attention_host_rows.h"
-#include "kernels/ops/attention/attention_run.h"
 #include "kernels/ops/common/host_convert.h"
 #include "kernels/ops/common/host_loops.h"
 #include "kernels/ops/losses/softmax_loops.h"

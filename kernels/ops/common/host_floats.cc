@@ -51,25 +51,19 @@ Result<FloatsIn> FloatsIn::ReadOr(const TensorDesc* tensor, const HostBindings& 
 }
 
 Result<FloatsOut> FloatsOut::Write(const TensorDesc& tensor, const HostBindings& memory) {
-  FloatsOut out;
-  out.tensor_ = &tensor;
-  const std::int64_t count = ElementCount(tensor.shape);
-  if (count > 0 && IsInPlace(tensor)) {
-    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(tensor, memory));
-    out.data_ = bound.As<float>();
-    return out;
-  }
-  out.copy_.resize(static_cast<std::size_t>(count));
-  out.data_ = out.copy_.data();
-  return out;
+  return WriteOr(&tensor, memory, Count(tensor));
 }
 
 Result<FloatsOut> FloatsOut::WriteOr(const TensorDesc* tensor, const HostBindings& memory,
                                      std::int64_t count) {
-  if (tensor != nullptr) {
-    return Write(*tensor, memory);
-  }
   FloatsOut out;
+  out.tensor_ = tensor;
+  count = tensor != nullptr ? Count(*tensor) : count;
+  if (tensor != nullptr && count > 0 && IsInPlace(*tensor)) {
+    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(*tensor, memory));
+    out.data_ = bound.As<float>();
+    return out;
+  }
   out.copy_.resize(static_cast<std::size_t>(count));
   out.data_ = out.copy_.data();
   return out;

@@ -14,14 +14,12 @@ const TensorDesc& NoTensor() {
 }
 
 std::int64_t SaturateToInt(double value) {
-  if (std::isnan(value)) {
-    return 0;
-  }
   if (value >= 0x1p63) {
     return std::numeric_limits<std::int64_t>::max();
   }
-  return value < -0x1p63 ? std::numeric_limits<std::int64_t>::min()
-                         : static_cast<std::int64_t>(value);
+  return std::isnan(value) ? 0
+         : value < -0x1p63 ? std::numeric_limits<std::int64_t>::min()
+                           : static_cast<std::int64_t>(value);
 }
 
 }  // namespace
@@ -76,14 +74,12 @@ bool CanRun(const ElementwiseCall& call) {
   if (call.op == nullptr || call.result == nullptr || !IsKernelType(call.result->dtype)) {
     return false;
   }
-  for (const auto& operand : call.operands) {
-    if (operand.tensor != nullptr && !IsKernelType(operand.tensor->dtype)) {
-      return false;
-    }
-  }
+  const bool types = std::ranges::all_of(call.operands, [](const auto& operand) {
+    return operand.tensor == nullptr || IsKernelType(operand.tensor->dtype);
+  });
   const bool exists = ComputeTypeOf(call) == ComputeType::kInteger ? call.op->run_integer != nullptr
                                                                    : call.op->run_double != nullptr;
-  return exists && SpaceOf(call).has_value();
+  return types && exists && SpaceOf(call).has_value();
 }
 
 }  // namespace reprise

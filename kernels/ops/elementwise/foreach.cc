@@ -18,39 +18,28 @@ struct SampleLists {
   }
 };
 
-void AddUnary(std::string_view stem, SampleLists& lists, std::vector<OpCall>& calls) {
-  const std::string name = std::string(kPrefix) + std::string(stem);
-  const Value self = samples::Tensors(lists.Make());
-  calls.push_back({name, {self}, {samples::Tensors(lists.Make())}});
-  calls.push_back({name + "_", {self}, {}});
-}
-
+// Every overload that _foreach_<stem> has; by the operands of aten::<stem>.
 void AddOverloads(std::string_view stem, SampleLists& lists, std::vector<OpCall>& calls) {
-  using samples::Double;
+  using samples::Double, samples::Tensors;
+  const ArgumentPlaces& places = ArgumentPlaces::Of("aten::" + std::string(stem));
   const std::string name = std::string(kPrefix) + std::string(stem);
-  const auto self = lists.Make();
-  const Value a = samples::Tensors(lists.Make());
+  const Value self = Tensors(lists.Make()), a = Tensors(lists.Make()), b = Tensors(lists.Make());
+  const Value out = Tensors(lists.Make());
   const Value scalars{ValueList{Double(0.25), Double(1.5)}};
-  calls.push_back({name, {samples::Tensors(self), a}, {samples::Tensors(lists.Make())}});
-  calls.push_back({name + "_", {samples::Tensors(self), Double(0.75)}, {}});
-  calls.push_back({name + "_", {samples::Tensors(self), scalars}, {}});
-}
-
-void AddTernary(std::string_view stem, SampleLists& lists, std::vector<OpCall>& calls) {
-  using samples::Double;
-  const std::string name = std::string(kPrefix) + std::string(stem);
-  const Value self = samples::Tensors(lists.Make());
-  const Value a = samples::Tensors(lists.Make());
-  const Value b = samples::Tensors(lists.Make());
-  const Value out = samples::Tensors(lists.Make());
-  const Value scalars{ValueList{Double(0.25), Double(1.5)}};
-  if (stem == "lerp") {
+  if (!places.Has("b")) {
+    calls.push_back({name, {self}, {out}});
+    calls.push_back({name + "_", {self}, {}});
+  } else if (!places.Has("c") || places.Default("c")) {
+    calls.push_back({name, {self, a}, {out}});
+    calls.push_back({name + "_", {self, Double(0.75)}, {}});
+    calls.push_back({name + "_", {self, scalars}, {}});
+  } else if (stem == "lerp") {
     calls.push_back({name, {self, a, b}, {out}});
     calls.push_back({name + "_", {self, a, Double(0.1)}, {}});
-    return;
+  } else {
+    calls.push_back({name, {self, a, b, Double(0.5)}, {out}});
+    calls.push_back({name + "_", {self, a, b, scalars}, {}});
   }
-  calls.push_back({name, {self, a, b, Double(0.5)}, {out}});
-  calls.push_back({name + "_", {self, a, b, scalars}, {}});
 }
 
 std::vector<OpCall> ForeachSamples() {
@@ -62,17 +51,8 @@ std::vector<OpCall> ForeachSamples() {
   SampleLists lists;
   for (const OperatorRow& row : OperatorRows()) {
     const std::string_view op = row.name;
-    if (row.kernels != "foreach" || op.ends_with('_') || op == "aten::_foreach_norm") {
-      continue;
-    }
-    const std::string_view stem = op.substr(kPrefix.size());
-    const ArgumentPlaces& places = ArgumentPlaces::Of("aten::" + std::string(stem));
-    if (!places.Has("b")) {
-      AddUnary(stem, lists, calls);
-    } else if (!places.Has("c") || places.Default("c")) {
-      AddOverloads(stem, lists, calls);
-    } else {
-      AddTernary(stem, lists, calls);
+    if (row.kernels == "foreach" && !op.ends_with('_') && op != "aten::_foreach_norm") {
+      AddOverloads(op.substr(kPrefix.size()), lists, calls);
     }
   }
   const Value one{lists.t.Tensor(DType::kFloat32, {})};

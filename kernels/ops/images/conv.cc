@@ -6,7 +6,6 @@
 #include "kernels/ops/common/host_values.h"
 #include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/images/conv_call.h"
-#include "kernels/ops/images/conv_run.h"
 
 namespace reprise {
 namespace {
@@ -46,7 +45,7 @@ void ForEachProduct(const ConvCall& c, Body&& body) {
   }
 }
 
-// A tensor of the call in double, dense; y has extent 1 where there is one spatial dimension.
+// A tensor of the call in double, dense.
 struct DenseTensor {
   std::array<std::int64_t, 4> shape = {0, 0, 0, 0};
   Doubles values;
@@ -66,9 +65,7 @@ Result<DenseTensor> Load(const ConvTensor& t, const HostBindings& memory) {
     return DenseTensor();
   }
   REPRISE_ASSIGN(Doubles values, ReadDoubles(*t.tensor, memory));
-  const Dims& shape = t.tensor->shape;
-  return DenseTensor{{shape[0], shape[1], shape.size() == 3 ? 1 : shape[2], shape.back()},
-                     std::move(values)};
+  return DenseTensor{t.shape, std::move(values)};
 }
 
 // bias[channel] everywhere, or zeros.

@@ -24,13 +24,15 @@ std::optional<ConvCall::Pair> ConvPairOf(const OpCall& call, std::string_view ke
                                               : std::nullopt;
 }
 
-// (n, c, x) as (n, c, 1, x).
-std::optional<std::array<std::int64_t, 4>> FourDims(const std::vector<std::int64_t>& v) {
-  if (v.size() == 3) {
-    return std::array<std::int64_t, 4>{v[0], v[1], 1, v[2]};
+// Nothing if it has not one or two spatial dimensions.
+std::optional<ConvTensor> AsConvTensor(const TensorDesc& t) {
+  if (t.shape.size() != 3 && t.shape.size() != 4) {
+    return std::nullopt;
   }
-  return v.size() == 4 ? std::optional(std::array<std::int64_t, 4>{v[0], v[1], v[2], v[3]})
-                       : std::nullopt;
+  const auto four = [](const Dims& v) {
+    return std::array{v[0], v[1], v.size() == 3 ? 1 : v[2], v.back()};
+  };
+  return ConvTensor{&t, four(t.shape), four(t.strides)};
 }
 
 // False if there is such a tensor but of another shape or dtype, or too large for 31-bit offsets.
@@ -39,13 +41,12 @@ bool SetTensor(const TensorDesc* t, const std::array<std::int64_t, 4>& shape, DT
   if (t == nullptr) {
     return true;
   }
-  const auto own_shape = FourDims(t->shape);
-  const auto strides = FourDims(t->strides);
-  if (!own_shape || !strides || *own_shape != shape || t->dtype != dtype ||
+  const auto own = AsConvTensor(*t);
+  if (!own || own->shape != shape || t->dtype != dtype ||
       ExtentElements(*t) > std::numeric_limits<std::int32_t>::max()) {
     return false;
   }
-  to = {t, *strides};
+  to = *own;
   return true;
 }
 
@@ -55,19 +56,19 @@ bool IsVector(const TensorDesc* t, std::int64_t size, DType dtype) {
 
 bool SetSizes(const TensorDesc& input, const TensorDesc& weight, const TensorDesc& output,
               ConvCall& c) {
-  const auto in = FourDims(input.shape);
-  const auto kernel = FourDims(weight.shape);
-  const auto out = FourDims(output.shape);
-  if (!in || !kernel || !out || c.groups < 1 || (*kernel)[0] % c.groups != 0) {
+  const auto in = AsConvTensor(input);
+  const auto kernel = AsConvTensor(weight);
+  const auto out = AsConvTensor(output);
+  if (!in || !kernel || !out || c.groups < 1 || kernel->shape[0] % c.groups != 0) {
     return false;
   }
-  c.images = (*in)[0];
-  c.in_channels = (*kernel)[1];
-  c.out_channels = (*kernel)[0] / c.groups;
+  c.images = in->shape[0];
+  c.in_channels = kernel->shape[1];
+  c.out_channels = kernel->shape[0] / c.groups;
   for (std::size_t d = 0; d < 2; ++d) {
-    c.in[d] = (*in)[d + 2];
-    c.kernel[d] = (*kernel)[d + 2];
-    c.out[d] = (*out)[d + 2];
+    c.in[d] = in->shape[d + 2];
+    c.kernel[d] = kernel->shape[d + 2];
+    c.out[d] = out->shape[d + 2];
     const std::int64_t span = c.in[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1;
     if (c.stride[d] < 1 || c.dilation[d] < 1 || c.padding[d] < 0 || span < 0 ||
         c.out[d] != span / c.stride[d] + 1) {

@@ -1,4 +1,4 @@
-// The meaning of the convolution family's operators.
+// The convolution family: what its calls mean, and the two ways of running one.
 #pragma once
 
 #include <array>
@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "core/value.h"
+#include "kernels/ops/common/row_lowering.h"
 
 namespace reprise {
 
 // A tensor of the convolution: (image, channel, y, x) or (output channel, input channel, y, x).
+// With one spatial dimension y has extent 1.
 struct ConvTensor {
   const TensorDesc* tensor = nullptr;  // nullptr: not there
+  std::array<std::int64_t, 4> shape = {};
   std::array<std::int64_t, 4> strides = {};
 
   [[nodiscard]] std::int64_t At(std::int64_t i0, std::int64_t i1, std::int64_t i2,
@@ -45,6 +48,10 @@ struct ConvCall {
 // Nothing if the call is not one of them, has three spatial dimensions or another dtype than
 // float32, bfloat16 and float16. Pointers are into `call`.
 [[nodiscard]] std::optional<ConvCall> ParseConv(const OpCall& call);
+// Matrix products that read images under the kernel's window in place; padded ones from a copy.
+void LowerConv(const ConvCall& c, RowLowering& rows);
+// False if oneDNN has no such convolution (float16, a transposed one in bfloat16 with a bias).
+[[nodiscard]] Result<bool> RunConvOnHost(const ConvCall& c, const HostBindings& memory);
 // Kernel::Samples of the family.
 [[nodiscard]] std::vector<OpCall> ConvSamples();
 

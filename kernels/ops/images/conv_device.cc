@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/ops/images/conv_run.h"
+#include "kernels/ops/images/conv_call.h"
 #include "kernels/ops/products/gemm_launch.h"
 
 namespace reprise {
@@ -93,18 +93,17 @@ class ConvLowering {
     if (std::max({before[0], before[1], after[0], after[1]}) <= 0) {
       return from;
     }
-    const auto& shape = t.tensor->shape;
     PadArgs args = {};
     args.from_at = from.offset;
     args.from = from.strides;
-    args.from_height = shape.size() == 3 ? 1 : shape[2];
-    args.from_width = shape.back();
+    args.from_height = t.shape[2];
+    args.from_width = t.shape[3];
     args.above = before[0];
     args.left = before[1];
-    args.channels = shape[1];
+    args.channels = t.shape[1];
     args.height = args.from_height + before[0] + after[0];
     args.width = args.from_width + before[1] + after[1];
-    args.rows = shape[0] * args.channels * args.height;
+    args.rows = t.shape[0] * args.channels * args.height;
     const std::int64_t pixels = args.height * args.width;
     const std::int64_t count = args.rows * args.width;
     const Images to{rows_.Scratch(count * SizeOf(from.dtype)).buffer,

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "kernels/cpu/onednn.h"
-#include "kernels/ops/images/conv_run.h"
+#include "kernels/ops/images/conv_call.h"
 #include "kernels/ops/products/gemm_host.h"
 #include "kernels/tensor_access.h"
 
@@ -26,8 +26,7 @@ class Operand {
   static Result<Operand> Bind(const ConvTensor& t, const HostBindings& memory,
                               std::int64_t groups) {
     REPRISE_ASSIGN(const HostTensor host, HostTensor::Bind(*t.tensor, memory));
-    const auto& s = t.tensor->shape;
-    dnnl::memory::dims dims = {s[0], s[1], s.size() == 3 ? 1 : s[2], s.back()};
+    dnnl::memory::dims dims(t.shape.begin(), t.shape.end());
     dnnl::memory::dims strides(t.strides.begin(), t.strides.end());
     if (groups > 1) {  // weights: groups come first
       dims[0] /= groups;

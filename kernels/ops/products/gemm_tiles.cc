@@ -39,30 +39,29 @@ bool CopiesEvenly(int threads, int rows, int chunks, int period) {
 }
 
 Status CheckMma(DType dtype, const GemmTile& t) {
-  const auto refuse = [](std::string_view why) -> Status { return BadInput(std::string(why)); };
   if (!IsMmaType(dtype)) {
-    return refuse("tensor cores take bfloat16, float16 and float32");
+    return BadInput("tensor cores take bfloat16, float16 and float32");
   }
   const auto is_side = [](int side) { return side == 64 || side == 128 || side == 256; };
   if (!is_side(t.m) || !is_side(t.n)) {
-    return refuse("m and n have to be 64, 128 or 256");
+    return BadInput("m and n have to be 64, 128 or 256");
   }
   const int bytes = SizeOf(dtype);
   if (t.k < 0 || (t.k != 64 / bytes && t.k != 128 / bytes)) {
-    return refuse(fmt::format("k has to be {} or {}", 64 / bytes, 128 / bytes));
+    return BadInput(fmt::format("k has to be {} or {}", 64 / bytes, 128 / bytes));
   }
   if (t.warp_m < 16 || t.warp_n < 16 || t.warp_m % 16 != 0 || t.warp_n % 16 != 0 ||
       t.m % t.warp_m != 0 || t.n % t.warp_n != 0) {
-    return refuse("warp_m and warp_n have to be multiples of 16 that divide m and n");
+    return BadInput("warp_m and warp_n have to be multiples of 16 that divide m and n");
   }
   if (t.warp_m * t.warp_n > kMaxWarpElements) {
-    return refuse("a warp's part is larger than its registers: 64 x 64 at most");
+    return BadInput("a warp's part is larger than its registers: 64 x 64 at most");
   }
   if (t.stages < 2 || t.stages > 5) {
-    return refuse("stages have to be 2 to 5");
+    return BadInput("stages have to be 2 to 5");
   }
   if ((t.m + t.n) * t.k * bytes * t.stages > kLocalBytes) {
-    return refuse(fmt::format("the slices take more than {} bytes of local memory", kLocalBytes));
+    return BadInput(fmt::format("the slices take more than {} bytes of local memory", kLocalBytes));
   }
   const int threads = 32 * (t.m / t.warp_m) * (t.n / t.warp_n);
   const int period = bytes == 4 ? 4 : 8;
@@ -71,7 +70,7 @@ Status CheckMma(DType dtype, const GemmTile& t) {
       !CopiesEvenly(threads, t.n, deep, 8) ||
       !CopiesEvenly(threads, t.k, t.m * bytes / 16, period) ||
       !CopiesEvenly(threads, t.k, t.n * bytes / 16, period)) {
-    return refuse(fmt::format("{} work-items do not divide its slices evenly", threads));
+    return BadInput(fmt::format("{} work-items do not divide its slices evenly", threads));
   }
   return {};
 }
@@ -102,10 +101,10 @@ std::string_view GemmSizeClass(std::int64_t result_elements) {
 }
 
 bool IsGemmLayout(std::string_view layout) {
-  return std::find(kTileLayouts.begin(), kTileLayouts.end(), layout) != kTileLayouts.end();
+  return std::ranges::find(kTileLayouts, layout) != kTileLayouts.end();
 }
 bool IsGemmSizeClass(std::string_view size) {
-  return std::find(kSizes.begin(), kSizes.end(), size) != kSizes.end();
+  return std::ranges::find(kSizes, size) != kSizes.end();
 }
 
 std::string_view TunableGemm(const DeviceInfo& device, DType dtype) {
