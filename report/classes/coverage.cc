@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "core/text_in.h"
 #include "report/nodes/intervals.h"
 #include "report/nodes/step_times.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "core/text_in.h"
 #include "report/compare/compare_runs.h"
 #include "report/compare/rows.h"
 #include "report/text/verdict_warnings.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/json_fields.h"
+#include "core/text_in.h"
 #include "report/compare/compare_runs.h"
 #include "report/compare/quantities_json.h"
 #include "report/compare/rows.h"
-#include "report/sections/json_fields.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/text_in.h"
 #include "report/energy/energy_split.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

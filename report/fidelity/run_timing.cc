@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "report/values/text_in.h"
+#include "core/text_in.h"
 #include "timing/wiring.h"
 
 namespace reprise {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/median.h"
-#include "report/values/text_in.h"
+#include "core/text_in.h"
 
 namespace reprise {
 

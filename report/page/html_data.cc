@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/report_json.h"
 #include "report/sections/section.h"
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/report_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"

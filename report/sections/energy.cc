@@ -1,6 +1,6 @@
 // Energy by meter, and by operation class.
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/energy_text.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"

@@ -1,7 +1,7 @@
 // What the run was, what was skipped or inferred, and counters.
 
 #include "core/counters.h"
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/table.h"
 

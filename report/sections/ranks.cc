@@ -5,13 +5,13 @@
 #include <map>
 #include <utility>
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
+#include "core/text_in.h"
 #include "report/sections/report_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 

@@ -1,7 +1,7 @@
 // The report as JSON before it is text, and what several sections write. Only report/ sees this.
 #pragma once
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/values/report.h"
 
 namespace reprise {

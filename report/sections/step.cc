@@ -1,7 +1,8 @@
 // The step as a whole: coverage, times, errors, and the machines they are of.
 #include <fmt/format.h>
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
+#include "core/text_in.h"
 #include "report/sections/report_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
@@ -9,7 +10,6 @@
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/machines.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/table.h"

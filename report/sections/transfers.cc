@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"

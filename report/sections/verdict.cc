@@ -1,4 +1,4 @@
-#include "report/sections/json_fields.h"
+#include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 

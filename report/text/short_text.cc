@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "core/counted.h"
+#include "core/text_in.h"
 #include "report/text/console_lines.h"
 #include "report/text/table.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/report.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

@@ -9,12 +9,12 @@
 #include <map>
 
 #include "core/kernel_origin.h"
+#include "core/text_in.h"
 #include "core/unknown_work.h"
 #include "report/text/odd_values.h"
 #include "report/text/table.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/report.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

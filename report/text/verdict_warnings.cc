@@ -6,10 +6,10 @@
 #include <array>
 #include <charconv>
 
+#include "core/text_in.h"
 #include "report/text/odd_values.h"
 #include "report/text/table.h"
 #include "report/values/report.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

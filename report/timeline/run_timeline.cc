@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/text_in.h"
 #include "report/nodes/measured.h"
 #include "report/text/table.h"
 #include "report/timeline/run_clocks.h"
-#include "report/values/text_in.h"
 
 namespace reprise {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 #include <string_view>
 
-#include "report/values/text_in.h"
+#include "core/text_in.h"
 #include "run/run.h"
 
 namespace reprise {

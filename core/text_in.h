@@ -1,4 +1,4 @@
-// Looks up a rank's facts and a manifest's options and versions. Only report/ sees this.
+// Looks up texts by name: a rank's facts, a manifest's options and versions.
 #pragma once
 
 #include <map>

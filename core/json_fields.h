@@ -1,5 +1,5 @@
 // Structs as JSON objects whose members have the names of the structs' own: what is unknown is
-// null, an enum is its name. Only report/ sees this.
+// null, an enum is its name.
 #pragma once
 
 #include <concepts>
