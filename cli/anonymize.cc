@@ -5,18 +5,21 @@
 #include <fmt/ranges.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/anonymize_verify.h"
 #include "cli/commands.h"
+#include "cli/counter_lines.h"
 #include "cli/verbose.h"
 #include "cli/verified_set.h"
 #include "core/shown_text.h"
 
 namespace reprise {
-namespace {
 
-using Json = nlohmann::ordered_json;
+inline void to_json(Json& json, const AnonymizeReport::Rank& of) {
+  json = {{"rank", of.rank}, {"ranks_alike", of.alike}, {"path", of.path}, {"nodes", of.nodes}};
+}
+
+namespace {
 
 struct AnonymizeFlags {
   std::string input, output, policy = "replay", print_policy, durations, shapes, salt_file, names;
@@ -43,13 +46,6 @@ Result<AnonymizeRequest> MakeRequest(const AnonymizeFlags& flags) {
 }
 
 Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
-  Json ranks = Json::array();
-  for (const AnonymizeReport::Rank& rank : report.ranks) {
-    ranks.push_back({{"rank", rank.rank},
-                     {"ranks_alike", rank.alike},
-                     {"path", rank.path},
-                     {"nodes", rank.nodes}});
-  }
   Json fields = Json::object();
   for (std::size_t i = 0; i < kFieldCount; ++i) {
     const auto field = static_cast<Field>(i);
@@ -58,16 +54,12 @@ Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
       counts[std::string(Name(action))] = report.fields.Of(field, action);
     }
   }
-  Json unknown = Json::object();
-  for (const auto& [name, counter] : report.unknown.Snapshot()) {
-    unknown[name] = {{"count", counter.count}, {"examples", counter.examples}};
-  }
   return {{"policy", {{"name", request.policy.name}, {"sha256", request.policy.sha256}}},
           {"durations", Name(request.policy.durations)},
           {"shapes", Name(request.policy.shapes)},
-          {"ranks", std::move(ranks)},
+          {"ranks", report.ranks},
           {"fields", std::move(fields)},
-          {"unknown_dropped", std::move(unknown)}};
+          {"unknown_dropped", report.unknown.Snapshot()}};
 }
 
 void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool verbose) {

@@ -5,19 +5,23 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "cli/commands.h"
 #include "cli/local_names.h"
 #include "cli/verbose.h"
 #include "cli/verified_set.h"
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 
 namespace reprise {
-namespace {
 
-using Json = nlohmann::ordered_json;
+REPRISE_JSON_FIELDS(AuditFinding, kind, field, text, count)
+inline void to_json(Json& json, const ShapeFact& fact) {
+  json = {{"fact", fact.name}, {"value", fact.value}, {"from", fact.from}};
+}
+
+namespace {
 
 struct AuditFlags {
   std::string path, names;
@@ -25,27 +29,13 @@ struct AuditFlags {
 };
 
 Json ToJson(const AuditFlags& flags, const AuditReport& report) {
-  Json findings = Json::array();
-  for (const AuditFinding& finding : report.findings) {
-    findings.push_back({{"kind", finding.kind},
-                        {"field", finding.field},
-                        {"text", finding.text},
-                        {"count", finding.count}});
-  }
   Json fields = Json::object();
   for (const auto& [name, field] : report.census.fields) {
     fields[name] = {{"count", field.count}, {"strings", field.texts}};
   }
-  Json facts = Json::array();
-  for (const ShapeFact& fact : report.facts) {
-    facts.push_back({{"fact", fact.name}, {"value", fact.value}, {"from", fact.from}});
-  }
-  return {{"path", flags.path},
-          {"files", report.files},
-          {"nodes", report.census.nodes},
-          {"clean", report.findings.empty()},
-          {"findings", std::move(findings)},
-          {"readable_from_shapes", std::move(facts)},
+  return {{"path", flags.path},           {"files", report.files},
+          {"nodes", report.census.nodes}, {"clean", report.findings.empty()},
+          {"findings", report.findings},  {"readable_from_shapes", report.facts},
           {"fields", std::move(fields)}};
 }
 

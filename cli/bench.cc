@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/bench_kernels.h"
@@ -12,6 +11,7 @@
 #include "cli/commands.h"
 #include "collectives/bench/collective_bench.h"
 #include "core/bytes.h"
+#include "core/json_fields.h"
 #include "core/nearest.h"
 #include "core/version.h"
 
@@ -158,26 +158,12 @@ Totals TotalsOf(const std::vector<BenchRow>& rows) {
   return totals;
 }
 
+// Members by name, as all of this command's JSON.
 nlohmann::json JsonOf(const BenchRow& row, const BenchTiming& timing, bool in_place) {
-  nlohmann::json json = {{"bytes", row.bytes},
-                         {"count", row.count},
-                         {"dtype", Name(row.dtype)},
-                         {"op", nullptr},
-                         {"root", nullptr},
-                         {"in_place", in_place},
-                         {"time_ns", timing.time_ns},
-                         {"algbw_gb_per_s", timing.algbw_gb_per_s},
-                         {"busbw_gb_per_s", timing.busbw_gb_per_s},
-                         {"wrong", nullptr}};
-  if (row.op) {
-    json["op"] = Name(*row.op);
-  }
-  if (row.root) {
-    json["root"] = *row.root;
-  }
-  if (timing.wrong >= 0) {
-    json["wrong"] = timing.wrong;
-  }
+  Json json = {{"in_place", in_place},
+               {"wrong", timing.wrong >= 0 ? Json(timing.wrong) : Json(nullptr)}};
+  REPRISE_ADD_FIELDS(json, row, bytes, count, dtype, op, root)
+  REPRISE_ADD_FIELDS(json, timing, time_ns, algbw_gb_per_s, busbw_gb_per_s)
   return json;
 }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/number_checks.h"
 #include "core/bytes.h"
+#include "core/json_fields.h"
 
 namespace reprise {
 namespace {
@@ -24,14 +24,10 @@ nlohmann::json JsonOf(const std::string& name, int ranks, int rounds, const Vari
   for (const SweepRow& row : rows) {
     for (std::size_t v = 0; v < variants.size(); ++v) {
       const SweepTiming& timing = row.timings[v];
-      results.push_back({{"algorithm", variants[v].name},
-                         {"bytes", row.bytes},
-                         {"time_ns", timing.median.time_ns},
-                         {"fastest_ns", timing.fastest_ns},
-                         {"slowest_ns", timing.slowest_ns},
-                         {"algbw_gb_per_s", timing.median.algbw_gb_per_s},
-                         {"busbw_gb_per_s", timing.median.busbw_gb_per_s},
-                         {"wrong", timing.median.wrong}});
+      nlohmann::json& json = results.emplace_back();
+      json = {{"algorithm", variants[v].name}, {"bytes", row.bytes}};
+      REPRISE_ADD_FIELDS(json, timing, fastest_ns, slowest_ns)
+      REPRISE_ADD_FIELDS(json, timing.median, time_ns, algbw_gb_per_s, busbw_gb_per_s, wrong)
     }
   }
   return {{"name", name}, {"ranks", ranks}, {"rounds", rounds}, {"results", results}};

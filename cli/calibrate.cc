@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/capture_times.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "core/counted.h"
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "machine/catalogue.h"
 #include "machine/machine_file.h"
@@ -129,12 +129,11 @@ CalibrationErrors ErrorsOf(std::span<const SumsByClass> left_out) {
   return errors;
 }
 
-nlohmann::ordered_json ErrorsJson(const MeanErrors& errors) {
-  return {{"captures", errors.captures},
-          {"recorded_ns", errors.recorded_ns},
-          {"error", errors.fitted},
-          {"error_constant", errors.constant},
-          {"error_peaks", errors.peaks}};
+void to_json(Json& json, const MeanErrors& errors) {
+  REPRISE_ADD_FIELDS(json, errors, captures, recorded_ns)
+  json["error"] = errors.fitted;
+  json["error_constant"] = errors.constant;
+  json["error_peaks"] = errors.peaks;
 }
 
 double UnknownPart(std::span<const CaptureTimes> captures) {
@@ -149,11 +148,11 @@ double UnknownPart(std::span<const CaptureTimes> captures) {
 
 void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTimes> captures,
                           std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
-  nlohmann::ordered_json json = {{"machine", machine.name},
-                                 {"calibrated_on", machine.calibration->on},
-                                 {"points", std::llround(machine.calibration->points->value)},
-                                 {"unknown_share", UnknownPart(captures)}};
-  json["left_out"] = nlohmann::ordered_json::array();
+  Json json = {{"machine", machine.name},
+               {"calibrated_on", machine.calibration->on},
+               {"points", std::llround(machine.calibration->points->value)},
+               {"unknown_share", UnknownPart(captures)},
+               {"left_out", Json::array()}};
   for (std::size_t i = 0; i < left_out.size(); ++i) {
     const PredictedSums total = TotalOf(left_out[i]);
     json["left_out"].push_back({{"capture", captures[i].name},
@@ -162,10 +161,10 @@ void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTi
                                 {"constant_ns", total.constant_ns},
                                 {"peaks_ns", total.peaks_ns}});
   }
-  json["total"] = left_out.empty() ? nlohmann::ordered_json(nullptr) : ErrorsJson(errors.total);
-  json["classes"] = nlohmann::ordered_json::object();
+  json["total"] = left_out.empty() ? Json(nullptr) : Json(errors.total);
+  json["classes"] = Json::object();
   for (const auto& [op_class, of_class] : errors.by_class) {
-    json["classes"][std::string(Name(op_class))] = ErrorsJson(of_class);
+    json["classes"][std::string(Name(op_class))] = of_class;
   }
   fmt::print("{}\n", json.dump(2));
 }

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/counter_lines.h"
@@ -19,6 +18,12 @@
 #include "et_schema/json.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const ConvertedRank& of) {
+  REPRISE_ADD_FIELDS(json, of, rank, path, nodes, edges, transfers, recorded_operations)
+  json["link"] = ToJson(of.link);
+}
+
 namespace {
 
 struct ConvertFlags {
@@ -98,28 +103,14 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
   return kind != nullptr ? kind : &BuiltinConverters().front();
 }
 
-nlohmann::json ToJson(const ConvertReport& report) {
-  nlohmann::json ranks = nlohmann::json::array();
-  for (const ConvertedRank& rank : report.ranks) {
-    ranks.push_back({{"rank", rank.rank},
-                     {"path", rank.path},
-                     {"nodes", rank.nodes},
-                     {"edges", rank.edges},
-                     {"transfers", rank.transfers},
-                     {"recorded_operations", rank.recorded_operations},
-                     {"link", nlohmann::json(ToJson(rank.link))}});
-  }
-  nlohmann::json diagnostics = nlohmann::json::object();
-  for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
-    diagnostics[name] = {{"count", counter.count}, {"examples", counter.examples}};
-  }
-  return {{"ranks", ranks},
+Json ToJson(const ConvertReport& report) {
+  return {{"ranks", report.ranks},
           {"groups", report.groups},
           {"transfers_by_group_certainty",
            {{"recorded", report.recorded_groups},
             {"inferred", report.inferred_groups},
             {"unknown", report.unknown_groups}}},
-          {"diagnostics", diagnostics}};
+          {"diagnostics", report.diagnostics.Snapshot()}};
 }
 
 void PrintConvertedRanks(const ConvertReport& report) {
@@ -206,7 +197,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
     // Memory goes back at once when the process ends, which is now.
     [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);
     if (flags->json) {
-      fmt::print("{}\n", ToJson(report).dump(1));
+      fmt::print("{}\n", nlohmann::json(ToJson(report)).dump(1));
     } else {
       Print(flags->output, report, IsVerbose(app));
     }

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "core/diagnostics.h"
+#include "core/json_fields.h"
 
 namespace reprise {
 
+REPRISE_JSON_FIELDS(Diagnostics::Counter, count, examples)
 using CounterMap = std::map<std::string, Diagnostics::Counter>;
 
 // What stands out is a line each, at most five; what is harmless is one line together. With

@@ -1,24 +1,22 @@
 #include "cli/csv_rows.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 
 namespace reprise {
 namespace {
 
-using CsvJson = nlohmann::ordered_json;
-
-std::string FieldOf(const CsvJson& value) {
+std::string FieldOf(const Json& value) {
   if (value.is_null()) {
     return {};
   }
   if (value.is_array()) {
     std::string text;
-    for (const CsvJson& item : value) {
+    for (const Json& item : value) {
       text += (text.empty() ? "" : ";") + item.dump();
     }
     return text;
@@ -28,9 +26,9 @@ std::string FieldOf(const CsvJson& value) {
 
 }  // namespace
 
-void WriteCsv(const CsvJson& rows, std::ostream& out) {
+void WriteCsv(const Json& rows, std::ostream& out) {
   std::vector<std::string> columns;
-  for (const CsvJson& row : rows) {
+  for (const Json& row : rows) {
     for (const auto& [key, value] : row.items()) {
       if (std::find(columns.begin(), columns.end(), key) == columns.end()) {
         columns.push_back(key);
@@ -41,7 +39,7 @@ void WriteCsv(const CsvJson& rows, std::ostream& out) {
     out << (c > 0 ? "," : "") << CsvField(columns[c]);
   }
   out << "\n";
-  for (const CsvJson& row : rows) {
+  for (const Json& row : rows) {
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const auto at = row.find(columns[c]);
       out << (c > 0 ? "," : "") << (at == row.end() ? std::string() : FieldOf(*at));

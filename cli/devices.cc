@@ -3,18 +3,24 @@
 #include <fmt/ranges.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/backend_options.h"
 #include "cli/commands.h"
 #include "cli/sampling_flags.h"
 #include "cli/version.h"
+#include "core/json_fields.h"
 #include "kernels/backend.h"
 
 namespace reprise {
-namespace {
 
-using Json = nlohmann::ordered_json;
+inline void to_json(Json& json, const Driver& driver) {
+  REPRISE_ADD_FIELDS(json, driver, library, origin)
+  json["problem"] = NullIfEmpty(driver.problem);
+}
+REPRISE_JSON_FIELDS(DriverSearch::Place, directory, exists)
+REPRISE_JSON_FIELDS(DriverSearch, registry, registered, named, found, looked_for, looked_in)
+
+namespace {
 
 struct FoundBackend {
   const Backend* backend = nullptr;
@@ -47,10 +53,6 @@ std::string Capability(const DeviceInfo& info) {
              ? ""
              : fmt::format("{}.{}", info.compute_capability / 10, info.compute_capability % 10);
 }
-Json CapabilityJson(const DeviceInfo& info) {
-  return info.compute_capability == 0 ? Json() : Json(Capability(info));
-}
-
 // What telemetry reads of the same device: "nvml gpu-0000:01:00.0", …
 std::vector<std::string> MetersOf(const DeviceInfo& info,
                                   const std::vector<MeteredDevice>& meters) {
@@ -64,44 +66,13 @@ std::vector<std::string> MetersOf(const DeviceInfo& info,
 }
 
 Json ToJson(const DeviceInfo& info, std::size_t index, const std::vector<MeteredDevice>& meters) {
-  return {{"backend", info.backend},
-          {"index", index},
-          {"name", info.name},
-          {"vendor", info.vendor},
-          {"platform", info.platform},
-          {"driver", info.driver},
-          {"version", info.version},
-          {"pci_bus_id", info.pci_bus_id},
-          {"uuid", info.uuid},
-          {"meters", MetersOf(info, meters)},
-          {"compute_capability", CapabilityJson(info)},
-          {"compute_units", info.compute_units},
-          {"memory_bytes", info.memory_bytes},
-          {"max_allocation_bytes", info.max_allocation_bytes},
-          {"max_work_group_size", info.max_work_group_size},
-          {"is_cpu", info.is_cpu},
-          {"fp16", info.fp16},
-          {"fp64", info.fp64}};
-}
-
-Json ToJson(const std::vector<Driver>& icds) {
-  Json rows = Json::array();
-  for (const Driver& icd : icds) {
-    rows.push_back({{"library", icd.library},
-                    {"origin", icd.origin},
-                    {"problem", icd.problem.empty() ? Json() : Json(icd.problem)}});
-  }
-  return rows;
-}
-
-Json ToJson(const DriverSearch& search) {
-  Json places = Json::array();
-  for (const DriverSearch::Place& place : search.looked_in) {
-    places.push_back({{"directory", place.directory}, {"exists", place.exists}});
-  }
-  return {{"registry", search.registry},     {"registered", ToJson(search.registered)},
-          {"named", ToJson(search.named)},   {"found", ToJson(search.found)},
-          {"looked_for", search.looked_for}, {"looked_in", std::move(places)}};
+  Json json = {{"backend", info.backend}, {"index", index}};
+  REPRISE_ADD_FIELDS(json, info, name, vendor, platform, driver, version, pci_bus_id, uuid)
+  json["meters"] = MetersOf(info, meters);
+  json["compute_capability"] = NullIfEmpty(Capability(info));
+  REPRISE_ADD_FIELDS(json, info, compute_units, memory_bytes, max_allocation_bytes,
+                     max_work_group_size, is_cpu, fp16, fp64)
+  return json;
 }
 
 void PrintJson(const std::vector<FoundBackend>& backends,
@@ -116,7 +87,7 @@ void PrintJson(const std::vector<FoundBackend>& backends,
       json["unavailable"][name] = found.why_none;
     }
     if (LooksForDrivers(found.drivers)) {
-      json[name + "_drivers"] = ToJson(found.drivers);
+      json[name + "_drivers"] = found.drivers;
     }
   }
   fmt::print("{}\n", json.dump(2));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/generate_grid.h"
@@ -14,12 +13,22 @@
 #include "cli/workload_flags.h"
 #include "converters/operation_cost.h"
 #include "core/counted.h"
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 
 namespace reprise {
-namespace {
 
-using GenerateJson = nlohmann::ordered_json;
+inline void to_json(Json& json, const StageMemory& of) {
+  json["stage"] = of.stage;
+  REPRISE_ADD_FIELDS(json, of.bytes, parameters, gradients, optimizer, activations,
+                     layer_activations, peak)
+}
+inline void to_json(Json& json, const TransferRow& row) {
+  REPRISE_ADD_FIELDS(json, row, kind, group)
+  REPRISE_ADD_FIELDS(json, row.sums, count, bytes)
+}
+
+namespace {
 
 struct GenerateFlags {
   WorkloadFlags workload;
@@ -29,41 +38,17 @@ struct GenerateFlags {
 };
 
 // Whole numbers as such while they are exact.
-GenerateJson WholeOrReal(double number) {
+Json WholeOrReal(double number) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
-  return number <= kExact ? GenerateJson(static_cast<std::int64_t>(number)) : GenerateJson(number);
+  return number <= kExact ? Json(static_cast<std::int64_t>(number)) : Json(number);
 }
 
-GenerateJson ToJson(const Workload& w, const GenerateSummary& s) {
-  GenerateJson json;
-  json["name"] = w.name;
-  json["ranks"] = s.ranks;
-  json["classes"] = s.classes;
-  json["nodes"] = s.nodes;
-  json["nodes_written"] = s.nodes_written;
-  json["parameters"] = s.parameters;
+Json ToJson(const Workload& w, const GenerateSummary& s) {
+  Json json = {{"name", w.name}};
+  REPRISE_ADD_FIELDS(json, s, ranks, classes, nodes, nodes_written, parameters)
   json["model_flops"] = WholeOrReal(s.model_flops);
   json["executed_flops"] = WholeOrReal(s.executed_flops);
-  json["micro_batches"] = s.micro_batches;
-  json["memory"] = GenerateJson::array();
-  for (const StageMemory& stage : s.memory) {
-    json["memory"].push_back({{"stage", stage.stage},
-                              {"parameters", stage.bytes.parameters},
-                              {"gradients", stage.bytes.gradients},
-                              {"optimizer", stage.bytes.optimizer},
-                              {"activations", stage.bytes.activations},
-                              {"layer_activations", stage.bytes.layer_activations},
-                              {"peak", stage.bytes.peak}});
-  }
-  json["transfers"] = GenerateJson::array();
-  for (const TransferRow& row : s.transfers) {
-    json["transfers"].push_back({{"kind", row.kind},
-                                 {"group", row.group},
-                                 {"count", row.sums.count},
-                                 {"bytes", row.sums.bytes}});
-  }
-  json["files"] = s.files;
-  json["bytes_on_disk"] = s.bytes_on_disk;
+  REPRISE_ADD_FIELDS(json, s, micro_batches, memory, transfers, files, bytes_on_disk)
   json["times"] = false;  // nodes have no durations
   return json;
 }
@@ -144,8 +129,9 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
   if (flags.json) {
-    fmt::print("{}\n", ToJson(request.workload, summary)
-                           .dump(2, ' ', false, GenerateJson::error_handler_t::replace));
+    fmt::print(
+        "{}\n",
+        ToJson(request.workload, summary).dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     PrintSummary(flags.output, request.workload, summary);
   }

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/csv_rows.h"
 #include "cli/operator_work.h"
 #include "cli/output_file.h"
 #include "core/counted.h"
+#include "core/json_fields.h"
 #include "core/temporary_output.h"
 #include "workload/job/generate.h"
 #include "workload/job/grid.h"
@@ -18,34 +18,25 @@ namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-using GridJson = nlohmann::ordered_json;
 
-GridJson RowOf(const GridRow& row, const GridHardware& hardware) {
-  const Layout& l = row.workload.layout;
-  return {{"name", row.name},
-          {"hardware", hardware.name},
-          {"tp", l.tp},
-          {"pp", l.pp},
-          {"dp", l.dp},
-          {"ep", l.ep},
-          {"fsdp", l.fsdp},
-          {"setting", row.setting},
-          {"micro_batch", row.workload.micro_batch},
-          {"micro_batches", 0},
-          {"possible", false},
-          {"reason", ""},
-          {"fits", false},
-          {"peak_bytes", 0},
-          {"of_bytes", hardware.memory_bytes},
-          {"peak_bytes_by_stage", GridJson::array()},
-          {"parameters", 0},
-          {"model_flops", 0.0},
-          {"executed_flops", 0.0},
-          {"nodes", 0},
-          {"bytes_on_disk", 0}};
+Json RowOf(const GridRow& row, const GridHardware& hardware) {
+  Json json = {{"name", row.name}, {"hardware", hardware.name}};
+  REPRISE_ADD_FIELDS(json, row.workload.layout, tp, pp, dp, ep, fsdp)
+  json.update({{"setting", row.setting},
+               {"micro_batch", row.workload.micro_batch},
+               {"micro_batches", 0},
+               {"possible", false},
+               {"reason", ""},
+               {"fits", false},
+               {"peak_bytes", 0},
+               {"of_bytes", hardware.memory_bytes},
+               {"peak_bytes_by_stage", Json::array()}});
+  REPRISE_ADD_FIELDS(json, GenerateSummary(), parameters, model_flops, executed_flops, nodes,
+                     bytes_on_disk)
+  return json;
 }
 
-void FillRow(const GenerateSummary& summary, GridJson& row) {
+void FillRow(const GenerateSummary& summary, Json& row) {
   row["possible"] = true;
   row["micro_batches"] = summary.micro_batches;
   std::int64_t peak = 0;
@@ -55,14 +46,10 @@ void FillRow(const GenerateSummary& summary, GridJson& row) {
   }
   row["peak_bytes"] = peak;
   row["fits"] = peak <= row["of_bytes"].get<std::int64_t>();
-  row["parameters"] = summary.parameters;
-  row["model_flops"] = summary.model_flops;
-  row["executed_flops"] = summary.executed_flops;
-  row["nodes"] = summary.nodes;
-  row["bytes_on_disk"] = summary.bytes_on_disk;
+  REPRISE_ADD_FIELDS(row, summary, parameters, model_flops, executed_flops, nodes, bytes_on_disk)
 }
 
-Status WriteIndex(const std::string& directory, const GridJson& rows, bool force) {
+Status WriteIndex(const std::string& directory, const Json& rows, bool force) {
   REPRISE_ASSIGN(OutputFile json,
                  OutputFile::Create((fs::path(directory) / "index.json").string(), force));
   json.stream() << rows.dump(1) << "\n";
@@ -89,7 +76,7 @@ Status GenerateGrid(const GridFlags& flags) {
     return UsageError(
         fmt::format("{} exists; give --force to replace it", (directory / "index.json").string()));
   }
-  GridJson rows = GridJson::array();
+  Json rows = Json::array();
   std::size_t impossible = 0;
   std::size_t fitting = 0;
   std::int64_t bytes = 0;

@@ -3,49 +3,39 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/json_fields.h"
 #include "workload/job/generate.h"
 #include "workload/job/nearest_layout.h"
 
 namespace reprise {
 namespace {
 
-using FactsJson = nlohmann::ordered_json;
-
 constexpr double kGigabyte = 1e9;
 constexpr double kSecondNs = 1e9;
 
-FactsJson MemoryJson(const JobFacts& facts, double of_bytes) {
+Json MemoryJson(const JobFacts& facts, double of_bytes) {
   const std::int64_t peak = PeakBytes(facts);
-  FactsJson json = {{"fits", static_cast<double>(peak) <= of_bytes},
-                    {"peak_bytes", peak},
-                    {"of_bytes", static_cast<std::int64_t>(of_bytes)},
-                    {"micro_batch", facts.micro_batch}};
+  Json json = {{"fits", static_cast<double>(peak) <= of_bytes},
+               {"peak_bytes", peak},
+               {"of_bytes", static_cast<std::int64_t>(of_bytes)},
+               {"micro_batch", facts.micro_batch}};
   if (facts.largest_micro_batch) {
     json["largest_micro_batch"] = *facts.largest_micro_batch;
   }
-  FactsJson classes = FactsJson::array();
+  Json classes = Json::array();
   for (const ClassMemory& of_class : facts.memory) {
     const MemorySums& bytes = of_class.bytes;
-    classes.push_back({{"stage", of_class.stage},
-                       {"first_rank", of_class.first_rank},
-                       {"ranks", of_class.ranks},
-                       {"parameters", bytes.parameters},
-                       {"gradients", bytes.gradients},
-                       {"optimizer", bytes.optimizer},
-                       {"activations", bytes.activations},
-                       {"buffers", bytes.buffers()},
-                       {"peak", bytes.peak},
-                       {"fits", static_cast<double>(bytes.peak) <= of_bytes}});
+    Json& row = classes.emplace_back();
+    REPRISE_ADD_FIELDS(row, of_class, stage, first_rank, ranks)
+    REPRISE_ADD_FIELDS(row, bytes, parameters, gradients, optimizer, activations)
+    row["buffers"] = bytes.buffers();
+    row["peak"] = bytes.peak;
+    row["fits"] = static_cast<double>(bytes.peak) <= of_bytes;
   }
   json["classes"] = std::move(classes);
   return json;
-}
-
-FactsJson OrNone(const std::optional<double>& value) {
-  return value ? FactsJson(*value) : FactsJson(nullptr);
 }
 
 // That divide what each data-parallel rank gets, ascending.
@@ -100,18 +90,16 @@ Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_b
   return fitting > 0 ? batches[fitting - 1] : 0;
 }
 
-void AddJobFacts(const JobFacts& facts, const DeviceModel& device, double step_ns,
-                 FactsJson& json) {
+void AddJobFacts(const JobFacts& facts, const DeviceModel& device, double step_ns, Json& json) {
   json["memory"] = MemoryJson(facts, device.memory_bytes.value);
   const double seconds = step_ns / kSecondNs;
   const auto rate = [seconds](std::int64_t count) {
-    return count > 0 && seconds > 0 ? FactsJson(static_cast<double>(count) / seconds)
-                                    : FactsJson(nullptr);
+    return count > 0 && seconds > 0 ? Json(static_cast<double>(count) / seconds) : Json(nullptr);
   };
   json["tokens_per_second"] = rate(facts.tokens);
   json["samples_per_second"] = rate(facts.samples);
-  json["mfu"] = OrNone(UtilizationOf(facts, facts.model_flops, device, step_ns));
-  json["hfu"] = OrNone(UtilizationOf(facts, facts.executed_flops, device, step_ns));
+  json["mfu"] = UtilizationOf(facts, facts.model_flops, device, step_ns);
+  json["hfu"] = UtilizationOf(facts, facts.executed_flops, device, step_ns);
 }
 
 std::string MemoryText(const JobFacts& facts, const DeviceModel& device) {

@@ -5,9 +5,11 @@
 #include <sstream>
 
 namespace reprise {
-namespace {
 
-using Json = nlohmann::ordered_json;
+REPRISE_JSON_FIELDS(KernelBenchResult::BaselineName, name, version)
+REPRISE_JSON_FIELDS(KernelBenchOptions, filter, repeats, min_time_ns, max_run_ns)
+
+namespace {
 
 // FLOPs or bytes in nanoseconds are 10^9 of them in seconds.
 double PerNs(double amount, double ns) { return ns > 0 ? amount / ns : 0; }
@@ -19,25 +21,18 @@ std::string Time(double ns) {
 }
 
 Json CaseJson(const KernelBenchRow& row) {
-  return {{"case", row.title},
-          {"kernel", row.kernel},
-          {"operator", row.op},
-          {"by", row.by},
-          {"dtype", std::string(Name(row.dtype))},
-          {"shapes", row.shapes}};
+  Json json = {{"case", row.title}, {"kernel", row.kernel}, {"operator", row.op}};
+  REPRISE_ADD_FIELDS(json, row, by, dtype, shapes)
+  return json;
 }
 
 Json RowJson(const KernelBenchRow& row) {
   Json json = CaseJson(row);
-  json.update({{"time_ns", row.median_ns},
-               {"min_ns", row.min_ns},
-               {"max_ns", row.max_ns},
-               {"repeats", row.repeats},
-               {"runs_per_repeat", row.runs_per_repeat},
-               {"operand_copies", row.copies},
-               {"flops", row.cost.flops},
-               {"bytes", row.cost.bytes},
-               {"gflop_per_s", PerNs(row.cost.flops, row.median_ns)},
+  json["time_ns"] = row.median_ns;
+  REPRISE_ADD_FIELDS(json, row, min_ns, max_ns, repeats, runs_per_repeat)
+  json["operand_copies"] = row.copies;
+  REPRISE_ADD_FIELDS(json, row.cost, flops, bytes)
+  json.update({{"gflop_per_s", PerNs(row.cost.flops, row.median_ns)},
                {"gb_per_s", PerNs(row.cost.bytes, row.median_ns)},
                {"fraction_of_limit", row.share.median},
                {"fraction_of_limit_min", row.share.min},
@@ -111,7 +106,7 @@ Json KernelBenchListJson(const std::vector<KernelBenchCase>& cases) {
     list.push_back({{"case", one.title},
                     {"kernel", kernel == nullptr ? "" : std::string(kernel->name())},
                     {"operator", one.call.name},
-                    {"dtype", std::string(Name(one.dtype))},
+                    {"dtype", one.dtype},
                     {"shapes", DescribeShapes(one.call)}});
   }
   return {{"cases", list}};
@@ -134,10 +129,6 @@ Json KernelBenchJson(const DeviceInfo& device, const KernelBenchOptions& options
   for (const auto& [dtype, rate] : result.limits.flops_per_second) {
     fma[std::string(Name(dtype))] = rate * 1e-9;
   }
-  Json baselines = Json::array();
-  for (const auto& baseline : result.baselines) {
-    baselines.push_back({{"name", baseline.name}, {"version", baseline.version}});
-  }
   Json results = Json::array();
   Json skipped = Json::array();
   for (const KernelBenchRow& row : result.rows) {
@@ -148,20 +139,13 @@ Json KernelBenchJson(const DeviceInfo& device, const KernelBenchOptions& options
       skipped.back()["why"] = row.skipped;
     }
   }
-  return {{"device",
-           {{"backend", device.backend},
-            {"name", device.name},
-            {"platform", device.platform},
-            {"version", device.version},
-            {"driver", device.driver}}},
-          {"options",
-           {{"filter", options.filter},
-            {"repeats", options.repeats},
-            {"min_time_ns", options.min_time_ns},
-            {"max_run_ns", options.max_run_ns}}},
+  Json of_device;
+  REPRISE_ADD_FIELDS(of_device, device, backend, name, platform, version, driver)
+  return {{"device", std::move(of_device)},
+          {"options", options},
           {"limits",
            {{"copy_gb_per_s", result.limits.bytes_per_second * 1e-9}, {"fma_gflop_per_s", fma}}},
-          {"peers", baselines},
+          {"peers", result.baselines},
           {"absent_peers", result.absent_baselines},
           {"results", results},
           {"skipped", skipped}};

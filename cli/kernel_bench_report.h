@@ -1,10 +1,10 @@
 // How `reprise bench kernels` is asked for and what it says, apart from the flags and stdout.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "core/json_fields.h"
 #include "core/result.h"
 #include "kernel_bench/kernel_bench.h"
 
@@ -14,12 +14,11 @@ namespace reprise {
 [[nodiscard]] Result<std::vector<DType>> ParseFloatingTypes(const std::string& text);
 
 // What --list prints.
-[[nodiscard]] nlohmann::ordered_json KernelBenchListJson(const std::vector<KernelBenchCase>& cases);
+[[nodiscard]] Json KernelBenchListJson(const std::vector<KernelBenchCase>& cases);
 [[nodiscard]] std::string KernelBenchListText(const std::vector<KernelBenchCase>& cases);
 
-[[nodiscard]] nlohmann::ordered_json KernelBenchJson(const DeviceInfo& device,
-                                                     const KernelBenchOptions& options,
-                                                     const KernelBenchResult& result);
+[[nodiscard]] Json KernelBenchJson(const DeviceInfo& device, const KernelBenchOptions& options,
+                                   const KernelBenchResult& result);
 [[nodiscard]] std::string KernelBenchText(const DeviceInfo& device,
                                           const KernelBenchOptions& options,
                                           const KernelBenchResult& result);

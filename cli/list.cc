@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/communicator.h"
 #include "converters/converter.h"
+#include "core/json_fields.h"
 #include "kernels/backend.h"
 #include "kernels/kernel.h"
 #include "machine/catalogue.h"
@@ -25,10 +25,8 @@
 namespace reprise {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Element types of a kernel's samples, in the order of core/dtype.h: what it is checked with.
-std::vector<std::string> TypesOf(const Kernel& kernel) {
+std::set<DType> TypesOf(const Kernel& kernel) {
   std::set<DType> types;
   for (const OpCall& call : kernel.Samples()) {
     for (const ValueList* values : {&call.inputs, &call.outputs}) {
@@ -37,12 +35,7 @@ std::vector<std::string> TypesOf(const Kernel& kernel) {
       }
     }
   }
-  std::vector<std::string> names;
-  names.reserve(types.size());
-  for (const DType type : types) {
-    names.emplace_back(Name(type));
-  }
-  return names;
+  return types;
 }
 
 // One entry of a registry: the keys of the JSON are the columns of the table.
@@ -81,7 +74,7 @@ Json Collectives() {
 Json Formats() {
   Json rows = Json::array();
   for (const ConverterKind& kind : BuiltinConverters()) {
-    rows.push_back({{"name", kind.name}, {"help", kind.help}});
+    REPRISE_ADD_FIELDS(rows.emplace_back(), kind, name, help)
   }
   return rows;
 }
@@ -118,21 +111,16 @@ Json Models() {
   return rows;
 }
 
-Json Schedules() {
+template <typename Entries>
+Json NamesWithHelp(const Entries& entries) {
   Json rows = Json::array();
-  for (const auto& schedule : BuiltinSchedules()) {
-    rows.push_back({{"name", schedule->name()}, {"help", schedule->help()}});
+  for (const auto& entry : entries) {
+    rows.push_back({{"name", entry->name()}, {"help", entry->help()}});
   }
   return rows;
 }
-
-Json Parallelisms() {
-  Json rows = Json::array();
-  for (const auto& parallelism : BuiltinParallelisms()) {
-    rows.push_back({{"name", parallelism->name()}, {"help", parallelism->help()}});
-  }
-  return rows;
-}
+Json Schedules() { return NamesWithHelp(BuiltinSchedules()); }
+Json Parallelisms() { return NamesWithHelp(BuiltinParallelisms()); }
 
 Json Machines() {
   Json rows = Json::array();

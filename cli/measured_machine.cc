@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "collectives/bench/collective_bench.h"
 #include "core/counted.h"
+#include "core/json_fields.h"
 #include "core/median.h"
 #include "core/operators.h"
 #include "core/processor_name.h"
@@ -17,9 +17,7 @@
 namespace reprise {
 namespace {
 
-using MachineJson = nlohmann::ordered_json;
-
-MachineJson MeasuredNumber(double value, const char* unit, const std::string& reference) {
+Json MeasuredNumber(double value, const char* unit, const std::string& reference) {
   return {{"value", value}, {"unit", unit}, {"source", "measured"}, {"reference", reference}};
 }
 
@@ -78,13 +76,13 @@ class RankKernels {
 
   [[nodiscard]] double bytes_per_second() const { return limits_.bytes_per_second; }
 
-  [[nodiscard]] MachineJson DeviceJson(int ranks) const {
+  [[nodiscard]] Json DeviceJson(int ranks) const {
     const std::string how = fmt::format(
         "reprise machine measure, {} at once on {}: ", Counted(ranks, "rank"), ProcessorName());
     const auto reference = [&](const std::string& what) {
       return how + what + options_.conditions;
     };
-    MachineJson device = {{"name", ProcessorName()}, {"kind", "cpu"}};
+    Json device = {{"name", ProcessorName()}, {"kind", "cpu"}};
     device["recorded_as"] = {ProcessorName()};
     device["memory"] = {
         {"capacity", MeasuredNumber(static_cast<double>(info_.memory_bytes) / ranks * 1e-9, "GB",
@@ -101,7 +99,7 @@ class RankKernels {
   }
 
  private:
-  void AddEfficiencies(MachineJson& device, const std::string& reference) const {
+  void AddEfficiencies(Json& device, const std::string& reference) const {
     const auto part = [&](std::vector<double> shares, double most) {
       return MeasuredNumber(std::min(Median(shares).value_or(most), most), "1",
                             fmt::format("{}; {} kernels", reference, shares.size()));
@@ -180,11 +178,11 @@ Result<TransferTimes> MeasureTransfers(Communicator& communicator) {
 
 }  // namespace
 
-Result<MachineJson> MeasureMachine(Communicator& communicator, const MeasureOptions& options) {
+Result<Json> MeasureMachine(Communicator& communicator, const MeasureOptions& options) {
   RankKernels kernels(options);
   REPRISE_TRY(communicator.Agree(kernels.Run()));
   const int ranks = communicator.size();
-  MachineJson machine = {
+  Json machine = {
       {"format", "reprise-machine"},
       {"version", 1},
       {"name", options.name},
@@ -199,7 +197,7 @@ Result<MachineJson> MeasureMachine(Communicator& communicator, const MeasureOpti
         measured ? Status{} : Status(Fail(measured.error().kind, measured.error().message))));
     // A link that is faster than memory is a cache.
     const double bandwidth = std::min(measured->bytes_per_second, kernels.bytes_per_second());
-    MachineJson link;
+    Json link;
     link["bandwidth"] = MeasuredNumber(
         bandwidth * 1e-9, "GB/s",
         how + "32 MiB from each rank to the next at the same time" + options.conditions);

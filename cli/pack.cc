@@ -5,10 +5,10 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/local_names.h"
+#include "core/json_fields.h"
 #include "core/output_kind.h"
 #include "core/output_path.h"
 #include "core/parse_json.h"
@@ -17,8 +17,6 @@
 
 namespace reprise {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct PackFlags {
   std::string path, output, licence;

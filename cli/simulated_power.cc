@@ -5,21 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "core/json_fields.h"
 #include "et_schema/rank_text.h"
 #include "simulator/device_operations.h"
 #include "simulator/power_nodes.h"
 #include "simulator/power_samples.h"
 
 namespace reprise {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json Celsius(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-}  // namespace
 
 void AddPowerFlags(CLI::App& app, PowerFlags& flags) {
   app.add_option("--power-limit", flags.limit,
@@ -208,20 +201,15 @@ Json SimulatedPower::DevicesJson(double steps) const {
     for (const std::uint32_t node : power.peak_nodes) {
       running.push_back(names_.at(node));
     }
-    rows.push_back({{"first_rank", devices_[d].first_rank},
-                    {"ranks", devices_[d].ranks},
-                    {"joules", power.joules / steps},
-                    {"mean_watts", power.mean_watts},
-                    {"peak_watts", power.peak_watts},
-                    {"peak_at_ns", power.peak.begin_ns - outcome_->window.begin_ns},
-                    {"peak_ns", power.peak.end_ns - power.peak.begin_ns},
-                    {"peak_operations", std::move(running)},
-                    {"throttled_ns", power.throttled_ns},
-                    {"throttled_by_power_ns", power.power_throttled_ns},
-                    {"throttled_by_heat_ns", power.heat_throttled_ns},
-                    {"air_celsius", Celsius(power.air_celsius)},
-                    {"mean_celsius", Celsius(power.mean_celsius)},
-                    {"max_celsius", Celsius(power.max_celsius)}});
+    Json& row = rows.emplace_back();
+    REPRISE_ADD_FIELDS(row, devices_[d], first_rank, ranks)
+    row["joules"] = power.joules / steps;
+    REPRISE_ADD_FIELDS(row, power, mean_watts, peak_watts)
+    row["peak_at_ns"] = power.peak.begin_ns - outcome_->window.begin_ns;
+    row["peak_ns"] = power.peak.end_ns - power.peak.begin_ns;
+    row["peak_operations"] = std::move(running);
+    REPRISE_ADD_FIELDS(row, power, throttled_ns, throttled_by_power_ns, throttled_by_heat_ns,
+                       air_celsius, mean_celsius, max_celsius)
   }
   return rows;
 }
@@ -307,8 +295,8 @@ Json SimulatedPower::RowJson() const {
     mean_watts += weight * power.mean_watts;
     peak_watts = std::max(peak_watts, power.peak_watts);
     throttled += weight * static_cast<double>(power.throttled_ns) / window_ns;
-    by_power += weight * static_cast<double>(power.power_throttled_ns) / window_ns;
-    by_heat += weight * static_cast<double>(power.heat_throttled_ns) / window_ns;
+    by_power += weight * static_cast<double>(power.throttled_by_power_ns) / window_ns;
+    by_heat += weight * static_cast<double>(power.throttled_by_heat_ns) / window_ns;
     if (!power.mean_celsius || !power.max_celsius) {
       continue;
     }
@@ -333,7 +321,7 @@ Json SimulatedPower::RowJson() const {
          {"throttled_by_power_share", by_power / ranks},
          {"throttled_by_heat_share", by_heat / ranks},
          {"mean_celsius", warmest ? Json(celsius / ranks) : Json(nullptr)},
-         {"max_celsius", Celsius(warmest)}};
+         {"max_celsius", warmest}};
   const bool both = slots_ && rear_ranks > 0 && front_ranks > 0;
   row["front_celsius"] = both ? Json(front / front_ranks) : Json(nullptr);
   row["rear_celsius"] = both ? Json(rear / rear_ranks) : Json(nullptr);

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/operator_work.h"
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "machine/catalogue.h"
 #include "machine/fields.h"
@@ -22,8 +22,6 @@
 
 namespace reprise {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // "NVIDIA H100 80GB HBM3", or the processor of a capture without device; of all ranks.
 std::set<std::string> RecordedDevices(std::span<const Graph> graphs) {
@@ -52,13 +50,10 @@ Json CalibrationJson(const std::optional<MachineModel>& machine) {
   if (!machine || !machine->calibration) {
     return nullptr;
   }
-  const auto value = [](const OptionalNumber& number) {
-    return number ? Json(number->value) : Json(nullptr);
-  };
   const Calibration& calibration = *machine->calibration;
   return {{"on", calibration.on},
           {"points", calibration.points ? Json(std::llround(calibration.points->value)) : Json()},
-          {"error", value(calibration.error)}};
+          {"error", calibration.error ? Json(calibration.error->value) : Json()}};
 }
 
 std::function<bool(Graph::Index)> CountsOf(const Plan& plan) {

@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "core/json_fields.h"
 #include "telemetry/sampler.h"
 
 namespace reprise {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // One row for a metric of many devices.
 Json MetricsOf(const Sampler& sampler, std::string_view source) {
@@ -27,14 +25,10 @@ Json MetricsOf(const Sampler& sampler, std::string_view source) {
       }
     }
     if (same == nullptr) {
-      rows.push_back({{"name", metric.name},
-                      {"unit", metric.unit},
-                      {"kind", Name(metric.kind)},
-                      {"devices", Json::array()},
-                      {"modelled", metric.modelled},
-                      {"states", metric.states},
-                      {"help", metric.help}});
-      same = &rows.back();
+      same = &rows.emplace_back();
+      REPRISE_ADD_FIELDS(*same, metric, name, unit, kind)
+      (*same)["devices"] = Json::array();
+      REPRISE_ADD_FIELDS(*same, metric, modelled, states, help)
     }
     (*same)["devices"].push_back(metric.device);
   }
@@ -45,10 +39,7 @@ Json DevicesOf(const Sampler& sampler, std::string_view source) {
   Json rows = Json::array();
   for (const MeteredDevice& device : sampler.devices()) {
     if (device.source == source) {
-      rows.push_back({{"device", device.device},
-                      {"name", device.name},
-                      {"uuid", device.uuid},
-                      {"pci_bus_id", device.pci_bus_id}});
+      REPRISE_ADD_FIELDS(rows.emplace_back(), device, device, name, uuid, pci_bus_id)
     }
   }
   return rows;

@@ -2,119 +2,88 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/counter_lines.h"
 #include "cli/trace_stats_text.h"
 #include "cli/verbose.h"
 #include "et_schema/json.h"
 
 namespace reprise {
-namespace {
 
-using Json = nlohmann::ordered_json;
+REPRISE_JSON_FIELDS(Step, name, start_ns, duration_ns)
+inline void to_json(Json& json, const TraceStats::RankRow& row) {
+  const TraceMetadata& metadata = row.metadata;
+  json = {{"rank", metadata.rank},
+          {"file", row.file},
+          {"ranks_alike", row.alike},
+          {"source", metadata.source}};
+  REPRISE_ADD_FIELDS(json, row, nodes, edges, memory_bytes)
+  REPRISE_ADD_FIELDS(json, metadata, steps, untraced_step_ns, untraced_page_faults, tracing_call_ns)
+  json["machine"] = ToJson(metadata.machine);
+  json["placement"] = ToJson(metadata.placement);
+  REPRISE_ADD_FIELDS(json, metadata, clock_offset_ns, clock_drift, clock_uncertainty_ns)
+  json["link"] = ToJson(metadata.link);
+}
+
+namespace {
 
 template <typename Key>
 Json ClassesJson(std::string_view label, const std::map<Key, TraceStats::ClassRow>& rows) {
   Json out = Json::array();
   for (const auto& [key, row] : rows) {
-    out.push_back({{label, Name(key)}, {"nodes", row.nodes}, {"duration_ns", row.duration_ns}});
+    Json& json = out.emplace_back(Json{{label, key}});
+    REPRISE_ADD_FIELDS(json, row, nodes, duration_ns)
   }
   return out;
 }
 
-Json RanksJson(const TraceStats& stats) {
-  Json out = Json::array();
-  for (const TraceStats::RankRow& rank : stats.ranks) {
-    const TraceMetadata& metadata = rank.metadata;
-    Json steps = Json::array();
-    for (const Step& step : metadata.steps) {
-      steps.push_back(
-          {{"name", step.name}, {"start_ns", step.start_ns}, {"duration_ns", step.duration_ns}});
-    }
-    out.push_back({{"rank", metadata.rank},
-                   {"file", rank.file},
-                   {"ranks_alike", rank.alike},
-                   {"source", metadata.source},
-                   {"nodes", rank.nodes},
-                   {"edges", rank.edges},
-                   {"memory_bytes", rank.memory_bytes},
-                   {"steps", std::move(steps)},
-                   {"untraced_step_ns", metadata.untraced_step_ns},
-                   {"untraced_page_faults", metadata.untraced_page_faults},
-                   {"tracing_call_ns", metadata.tracing_call_ns},
-                   {"machine", ToJson(metadata.machine)},
-                   {"placement", ToJson(metadata.placement)},
-                   {"clock_offset_ns", metadata.clock_offset_ns},
-                   {"clock_drift", metadata.clock_drift},
-                   {"clock_uncertainty_ns", metadata.clock_uncertainty_ns},
-                   {"link", ToJson(metadata.link)}});
-  }
-  return out;
-}
-
-Json TransfersJson(const TraceStats& stats) {
-  Json out = Json::array();
-  for (const auto& [kind, row] : stats.transfers) {
-    out.push_back({{"kind", Name(kind)},
-                   {"count", row.count},
-                   {"in_bytes", row.in_bytes},
-                   {"out_bytes", row.out_bytes},
-                   {"duration_ns", row.duration_ns},
-                   {"transfer_ns", row.transfer_ns},
-                   {"unmatched", row.unmatched}});
+template <typename Key>
+Json CountsJson(const std::map<Key, std::uint64_t>& counts) {
+  Json out = Json::object();
+  for (const auto& [key, count] : counts) {
+    out[std::string(Name(key))] = count;
   }
   return out;
 }
 
 Json ToJson(const std::string& path, const TraceStats& stats) {
-  Json types = Json::object();
-  for (const auto& [type, count] : stats.types) {
-    types[std::string(Name(type))] = count;
-  }
   Json reasons = Json::array();
   for (const auto& [reason, row] : stats.reasons) {
-    reasons.push_back({{"reason", Name(reason)}, {"edges", row.edges}, {"inferred", row.inferred}});
+    Json& json = reasons.emplace_back(Json{{"reason", reason}});
+    REPRISE_ADD_FIELDS(json, row, edges, inferred)
   }
-  Json certainty = Json::object();
-  for (const auto& [value, count] : stats.certainty) {
-    certainty[std::string(Name(value))] = count;
+  Json transfers = Json::array();
+  for (const auto& [kind, row] : stats.transfers) {
+    Json& json = transfers.emplace_back(Json{{"kind", kind}});
+    REPRISE_ADD_FIELDS(json, row, count, in_bytes, out_bytes, duration_ns, transfer_ns, unmatched)
   }
   Json groups = Json::array();
   for (const auto& [id, row] : stats.groups) {
-    groups.push_back({{"id", id},
-                      {"description", row.group.description},
-                      {"ranks", row.group.ranks},
-                      {"transfers", row.transfers}});
+    Json& json = groups.emplace_back(Json{{"id", id}});
+    REPRISE_ADD_FIELDS(json, row.group, description, ranks)
+    json["transfers"] = row.transfers;
   }
   Json roles = Json::array();
   for (const auto& [role, row] : stats.roles) {
-    roles.push_back({{"role", role},
-                     {"description", row.description},
-                     {"groups", row.groups},
-                     {"least_ranks", row.least_ranks},
-                     {"most_ranks", row.most_ranks},
-                     {"transfers", row.transfers}});
-  }
-  Json reader = Json::object();
-  for (const auto& [name, counter] : stats.reader) {
-    reader[name] = {{"count", counter.count}, {"examples", counter.examples}};
+    Json& json = roles.emplace_back(Json{{"role", role}});
+    REPRISE_ADD_FIELDS(json, row, description, groups, least_ranks, most_ranks, transfers)
   }
   return {{"path", path},
           {"nodes", stats.nodes},
           {"edges", stats.edges},
-          {"ranks", RanksJson(stats)},
+          {"ranks", stats.ranks},
           {"missing_ranks", stats.missing_ranks},
-          {"types", std::move(types)},
+          {"types", CountsJson(stats.types)},
           {"kinds", ClassesJson("kind", stats.kinds)},
           {"classes", ClassesJson("class", stats.classes)},
           {"reasons", std::move(reasons)},
-          {"transfers", TransfersJson(stats)},
-          {"certainty", std::move(certainty)},
+          {"transfers", std::move(transfers)},
+          {"certainty", CountsJson(stats.certainty)},
           {"groups", std::move(groups)},
           {"roles", std::move(roles)},
           {"ranges", stats.ranges.ToJson()},
-          {"diagnostics", {{"converter", stats.converter}, {"reader", std::move(reader)}}}};
+          {"diagnostics", {{"converter", stats.converter}, {"reader", stats.reader}}}};
 }
 
 }  // namespace

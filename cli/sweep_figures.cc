@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -17,6 +16,7 @@
 #include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
 #include "core/input_file.h"
+#include "core/json_fields.h"
 #include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "report/compare/compare_runs.h"
@@ -25,7 +25,6 @@ namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-using FigureJson = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxTableBytes = std::uint64_t{1} << 30;
 constexpr std::array kSettings = {"base", "cc", "act", "cc+act"};
@@ -34,17 +33,17 @@ constexpr std::array kQuantities = {"time",        "exposed_comm", "tokens_per_s
                                     "energy",      "power",        "tokens_per_joule",
                                     "temperature", "peak_power",   "throttled"};
 
-std::string TextOf(const FigureJson& row, const char* key) {
+std::string TextOf(const Json& row, const char* key) {
   const auto at = row.find(key);
   return at != row.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
-std::int64_t WholeOf(const FigureJson& row, const char* key) {
+std::int64_t WholeOf(const Json& row, const char* key) {
   return std::llround(NumberIn(row, key).value_or(0));
 }
 
 // A row as the report of a run that took what the row says, so that it is compared as runs are.
-Report ReportOfRow(const FigureJson& row) {
+Report ReportOfRow(const Json& row) {
   Report report;
   const std::int64_t step_ns = WholeOf(row, "step_time_ns");
   const std::string machine = TextOf(row, "machine");
@@ -85,7 +84,7 @@ Report ReportOfRow(const FigureJson& row) {
 
 // A bar or a point: a row, its name, and what it is coloured by.
 struct FigureSide {
-  const FigureJson* row = nullptr;
+  const Json* row = nullptr;
   std::string label, series;
 };
 
@@ -95,12 +94,12 @@ struct FigurePart {
   std::vector<FigureSide> sides;
 };
 
-bool IsTrue(const FigureJson& row, const char* key) {
+bool IsTrue(const Json& row, const char* key) {
   const auto at = row.find(key);
   return at != row.end() && at->is_boolean() && at->get<bool>();
 }
 
-std::string Mark(const FigureJson& row) { return IsTrue(row, "fits") ? "" : " †"; }
+std::string Mark(const Json& row) { return IsTrue(row, "fits") ? "" : " †"; }
 
 // Ratios of each side to that of the same layout in the setting "base".
 void RelateToBase(const std::vector<FigureSide>& sides, Comparison& comparison) {
@@ -121,7 +120,7 @@ void RelateToBase(const std::vector<FigureSide>& sides, Comparison& comparison) 
   }
 }
 
-FigureJson PartJson(const FigurePart& part) {
+Json PartJson(const FigurePart& part) {
   std::vector<ComparedSide> sides;
   for (const FigureSide& side : part.sides) {
     sides.push_back(
@@ -139,25 +138,24 @@ FigureJson PartJson(const FigurePart& part) {
   if (relative) {
     RelateToBase(part.sides, comparison);
   }
-  FigureJson json = {{"title", part.title}, {"figure", part.figure}, {"notes", part.notes}};
-  json.update(ParseJson<FigureJson>(ComparisonJson(sides, comparison, {part.figure})));
+  Json json = {{"title", part.title}, {"figure", part.figure}, {"notes", part.notes}};
+  json.update(ParseJson<Json>(ComparisonJson(sides, comparison, {part.figure})));
   for (std::size_t s = 0; s < part.sides.size(); ++s) {
     json["sides"][s]["series"] = part.sides[s].series;
-    json["sides"][s]["number"] =
-        part.figure == kSweepFigures[2]
-            ? FigureJson(std::stod(TextOf(*part.sides[s].row, kGridKeys[3])))
-            : FigureJson(nullptr);
+    json["sides"][s]["number"] = part.figure == kSweepFigures[2]
+                                     ? Json(std::stod(TextOf(*part.sides[s].row, kGridKeys[3])))
+                                     : Json(nullptr);
   }
   json["axis"] = "micro-batch";
   json["ratios_to"] = "base of the same layout";
   return json;
 }
 
-using FigureRows = std::vector<const FigureJson*>;
+using FigureRows = std::vector<const Json*>;
 
 // As the study lists layouts: experts, then tensor parallelism, FSDP last.
 FigureRows InOrderOfStudy(FigureRows rows) {
-  const auto key = [](const FigureJson* row) {
+  const auto key = [](const Json* row) {
     const std::string layout = TextOf(*row, "layout");
     const auto setting =
         std::find(kSettings.begin(), kSettings.end(), TextOf(*row, "setting")) - kSettings.begin();
@@ -165,7 +163,7 @@ FigureRows InOrderOfStudy(FigureRows rows) {
                       WholeOf(*row, "tp"), layout, setting, std::stoll(TextOf(*row, kGridKeys[3])));
   };
   std::sort(rows.begin(), rows.end(),
-            [&key](const FigureJson* a, const FigureJson* b) { return key(a) < key(b); });
+            [&key](const Json* a, const Json* b) { return key(a) < key(b); });
   return rows;
 }
 
@@ -173,7 +171,7 @@ template <typename Test>
 FigureRows Chosen(const FigureRows& rows, const Test& test) {
   FigureRows chosen;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(chosen),
-               [&test](const FigureJson* row) { return test(*row); });
+               [&test](const Json* row) { return test(*row); });
   return chosen;
 }
 
@@ -181,7 +179,7 @@ FigureRows Chosen(const FigureRows& rows, const Test& test) {
 FigurePart PartOf(const std::string& figure, const std::string& model, const FigureRows& rows) {
   std::int64_t least = std::stoll(TextOf(*rows.front(), kGridKeys[3]));
   std::set<std::string> settings;
-  for (const FigureJson* row : rows) {
+  for (const Json* row : rows) {
     least = std::min<std::int64_t>(least, std::stoll(TextOf(*row, kGridKeys[3])));
     settings.insert(TextOf(*row, "setting"));
   }
@@ -192,13 +190,13 @@ FigurePart PartOf(const std::string& figure, const std::string& model, const Fig
   const bool micro = figure == kSweepFigures[2];
   const bool layouts = figure == kSweepFigures[0];
   FigurePart part{.figure = figure};
-  const FigureRows shown = Chosen(rows, [&](const FigureJson& row) {
+  const FigureRows shown = Chosen(rows, [&](const Json& row) {
     const std::string setting = TextOf(row, "setting");
     return micro ? setting == first
                  : std::stoll(TextOf(row, kGridKeys[3])) == least &&
                        (!layouts || setting == first || setting == last);
   });
-  for (const FigureJson* row : shown) {
+  for (const Json* row : shown) {
     const std::string layout = TextOf(*row, "layout") + Mark(*row);
     const std::string setting = TextOf(*row, "setting");
     part.sides.push_back({.row = row,
@@ -230,7 +228,7 @@ Status CheckFigures(const std::vector<std::string>& figures) {
   return {};
 }
 
-bool IsOfGrid(const FigureJson& row) {
+bool IsOfGrid(const Json& row) {
   return row.is_object() &&
          std::all_of(kGridKeys.begin(), kGridKeys.end(),
                      [&row](const char* key) { return !TextOf(row, key).empty(); }) &&
@@ -241,11 +239,11 @@ bool IsOfGrid(const FigureJson& row) {
 
 }  // namespace
 
-Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJson& rows) {
+Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const Json& rows) {
   REPRISE_TRY(CheckFigures(wanted.figures));
   std::vector<std::string> models;
   std::map<std::string, FigureRows> rows_of;
-  for (const FigureJson& row : rows) {
+  for (const Json& row : rows) {
     if (!IsOfGrid(row)) {
       return UsageError(
           "figures are drawn of a grid's sweep: its rows have model, layout, setting and "
@@ -259,7 +257,7 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJso
       of_model.push_back(&row);
     }
   }
-  FigureJson parts = FigureJson::array();
+  Json parts = Json::array();
   for (const std::string& model : models) {
     const FigureRows ordered = InOrderOfStudy(rows_of[model]);
     for (const std::string figure : kSweepFigures) {
@@ -274,16 +272,16 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const FigureJso
   for (std::string& warning : SweepWarnings(rows)) {
     warnings.push_back(std::move(warning));
   }
-  const FigureJson json = {
+  const Json json = {
       {"title", wanted.title}, {"modelled", true}, {"warnings", warnings}, {"parts", parts}};
-  return json.dump(-1, ' ', false, FigureJson::error_handler_t::replace) + "\n";
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Result<std::string> ReadSweepFigures(const std::string& directory,
                                      const std::vector<std::string>& figures) {
   const std::string path = (fs::path(directory) / kSweepTableFile).string();
   REPRISE_ASSIGN(const std::string text, ReadJsonText(path, kMaxTableBytes));
-  const FigureJson table = ParseJson<FigureJson>(text, /*throws=*/false);
+  const Json table = ParseJson<Json>(text, /*throws=*/false);
   const bool whole = table.is_object() && TextOf(table, "format") == "reprise-sweep" &&
                      table.contains("configurations") && table["configurations"].is_array();
   if (!whole) {

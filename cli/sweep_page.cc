@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "cli/sweep_table.h"
 #include "core/counted.h"
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 
 namespace reprise {
 namespace {
-
-using PageJson = nlohmann::ordered_json;
 
 constexpr double kWidth = 920, kHeight = 440, kLeft = 70, kRight = 20, kTop = 16, kBottom = 50;
 
@@ -45,11 +43,11 @@ std::string HtmlText(std::string_view text) {
   return out;
 }
 
-double PageNumber(const PageJson& row, const char* key) {
+double PageNumber(const Json& row, const char* key) {
   return NumberIn(row, key).value_or(std::nan(""));
 }
 
-std::string PageCell(const PageJson& row, const std::string& key) {
+std::string PageCell(const Json& row, const std::string& key) {
   const auto at = row.find(key);
   if (at == row.end() || at->is_null()) {
     return "–";
@@ -71,13 +69,13 @@ struct PageScale {
 
 struct PagePoint {
   double x = 0, y = 0;
-  const PageJson* row = nullptr;
+  const Json* row = nullptr;
 };
 
 class SweepChart {
  public:
-  SweepChart(const SweepTable& table, const PageJson& rows) : table_(table) {
-    for (const PageJson& row : rows) {
+  SweepChart(const SweepTable& table, const Json& rows) : table_(table) {
+    for (const Json& row : rows) {
       const double y = table.energy ? PageNumber(row, "energy_joules") / 1e3
                                     : PageNumber(row, "peak_bytes") / 1e9;
       const double x = row.value("possible", false) ? ShownSeconds(table, row) : std::nan("");
@@ -135,7 +133,7 @@ class SweepChart {
   }
 
  private:
-  static std::string_view KindOf(const PageJson& row) {
+  static std::string_view KindOf(const Json& row) {
     return !row.value("fits", false) ? "big" : row.value("pareto", false) ? "front" : "fits";
   }
 
@@ -179,7 +177,7 @@ class SweepChart {
   double largest_x_ = 0, largest_y_ = 0;
 };
 
-std::string RowOfPage(const SweepTable& table, const PageJson& row) {
+std::string RowOfPage(const SweepTable& table, const Json& row) {
   const bool possible = row.value("possible", false);
   const bool fits = row.value("fits", false);
   std::string html = fmt::format("<tr class=\"{}\"><td>{}</td>",
@@ -215,10 +213,10 @@ std::string RowOfPage(const SweepTable& table, const PageJson& row) {
 
 }  // namespace
 
-std::string SweepPage(const SweepTable& table, const PageJson& rows) {
+std::string SweepPage(const SweepTable& table, const Json& rows) {
   std::size_t fitting = 0;
   std::size_t impossible = 0;
-  for (const PageJson& row : rows) {
+  for (const Json& row : rows) {
     fitting += row.value("fits", false) ? 1 : 0;
     impossible += row.value("possible", false) ? 0 : 1;
   }
@@ -249,7 +247,7 @@ std::string SweepPage(const SweepTable& table, const PageJson& rows) {
       "<th>transfers alone</th></tr></thead><tbody>\n",
       SecondsLabel(table), table.energy ? "<th>energy, kJ</th>" : "",
       table.tokens ? "tokens/s" : "samples/s");
-  for (const PageJson& row : rows) {
+  for (const Json& row : rows) {
     html += RowOfPage(table, row);
   }
   return html + "</tbody></table></div>\n</body></html>\n";

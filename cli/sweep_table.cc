@@ -6,49 +6,45 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "core/counted.h"
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {
 
-using SweepJson = nlohmann::ordered_json;
-
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kShownRows = 20;
 constexpr std::int64_t kShownOfGroup = 5;
 
-bool IsPossible(const SweepJson& row) { return row.value("possible", false); }
-bool Fits(const SweepJson& row) { return IsPossible(row) && row.value("fits", false); }
+bool IsPossible(const Json& row) { return row.value("possible", false); }
+bool Fits(const Json& row) { return IsPossible(row) && row.value("fits", false); }
 
-double NumberOf(const SweepJson& row, const char* key) {
-  return NumberIn(row, key).value_or(kNever);
-}
+double NumberOf(const Json& row, const char* key) { return NumberIn(row, key).value_or(kNever); }
 
 // Tokens of a step, or samples.
-double AmountOf(const SweepJson& row) {
+double AmountOf(const Json& row) {
   const double tokens = NumberOf(row, "tokens");
   return tokens > 0 && tokens < kNever ? tokens : NumberOf(row, "samples");
 }
 
-double TimeOf(const SweepJson& row) { return NumberOf(row, "step_time_ns") / AmountOf(row); }
-double EnergyOf(const SweepJson& row) { return NumberOf(row, "energy_joules") / AmountOf(row); }
-double MemoryOf(const SweepJson& row) { return NumberOf(row, "peak_bytes"); }
+double TimeOf(const Json& row) { return NumberOf(row, "step_time_ns") / AmountOf(row); }
+double EnergyOf(const Json& row) { return NumberOf(row, "energy_joules") / AmountOf(row); }
+double MemoryOf(const Json& row) { return NumberOf(row, "peak_bytes"); }
 
-double MeasureOf(const SweepTable& table, const SweepJson& row) {
+double MeasureOf(const SweepTable& table, const Json& row) {
   return table.rank_by == "energy"   ? EnergyOf(row)
          : table.rank_by == "memory" ? MemoryOf(row)
                                      : TimeOf(row);
 }
 
-bool SameAmounts(const SweepJson& rows) {
+bool SameAmounts(const Json& rows) {
   double amount = -1;
-  for (const SweepJson& row : rows) {
+  for (const Json& row : rows) {
     if (IsPossible(row)) {
       if (amount >= 0 && AmountOf(row) != amount) {
         return false;
@@ -60,23 +56,23 @@ bool SameAmounts(const SweepJson& rows) {
 }
 
 // Rows that fit, by time: each that has less of the other than all before it is on the front.
-void MarkFront(const SweepTable& table, SweepJson& rows) {
-  const auto other = [&table](const SweepJson& row) {
+void MarkFront(const SweepTable& table, Json& rows) {
+  const auto other = [&table](const Json& row) {
     return table.energy ? EnergyOf(row) : MemoryOf(row);
   };
-  std::vector<SweepJson*> fitting;
-  for (SweepJson& row : rows) {
+  std::vector<Json*> fitting;
+  for (Json& row : rows) {
     row["pareto"] = false;
     if (Fits(row)) {
       fitting.push_back(&row);
     }
   }
-  std::sort(fitting.begin(), fitting.end(), [&](const SweepJson* a, const SweepJson* b) {
+  std::sort(fitting.begin(), fitting.end(), [&](const Json* a, const Json* b) {
     return std::tuple(TimeOf(*a), other(*a)) < std::tuple(TimeOf(*b), other(*b));
   });
   double least = kNever;
   double time = -1;
-  for (SweepJson* row : fitting) {
+  for (Json* row : fitting) {
     const bool equal = other(*row) == least && TimeOf(*row) == time;
     if (other(*row) < least || equal) {
       (*row)["pareto"] = true;
@@ -86,7 +82,7 @@ void MarkFront(const SweepTable& table, SweepJson& rows) {
   }
 }
 
-std::string CellOf(const SweepJson& row, const std::string& key) {
+std::string CellOf(const Json& row, const std::string& key) {
   const auto at = row.find(key);
   if (at == row.end() || at->is_null()) {
     return "-";
@@ -95,34 +91,33 @@ std::string CellOf(const SweepJson& row, const std::string& key) {
 }
 
 // Rows with equal values of `within`, in the order of the first ones.
-std::vector<SweepJson> GroupsOf(const SweepTable& table, const SweepJson& rows) {
-  std::vector<SweepJson> groups;
+std::vector<Json> GroupsOf(const SweepTable& table, const Json& rows) {
+  std::vector<Json> groups;
   std::map<std::string, std::size_t> group_of;
-  for (const SweepJson& row : rows) {
+  for (const Json& row : rows) {
     const std::string name = table.within.empty() ? "" : CellOf(row, table.within);
     const auto [at, added] = group_of.emplace(name, groups.size());
     if (added) {
-      groups.push_back(SweepJson::array());
+      groups.push_back(Json::array());
     }
     groups[at->second].push_back(row);
   }
   return groups;
 }
 
-void RankGroup(const SweepTable& table, SweepJson& rows) {
-  std::vector<SweepJson> sorted(rows.begin(), rows.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [&table](const SweepJson& a, const SweepJson& b) {
-    const auto key = [&table](const SweepJson& row) {
+void RankGroup(const SweepTable& table, Json& rows) {
+  std::vector<Json> sorted(rows.begin(), rows.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [&table](const Json& a, const Json& b) {
+    const auto key = [&table](const Json& row) {
       return std::tuple(!IsPossible(row), !Fits(row),
                         IsPossible(row) ? MeasureOf(table, row) : kNever);
     };
     return key(a) < key(b);
   });
   std::int64_t rank = 0;
-  rows = SweepJson::array();
-  for (SweepJson& row : sorted) {
-    SweepJson ranked = {{"rank", Fits(row) ? SweepJson(++rank) : SweepJson(nullptr)},
-                        {"pareto", false}};
+  rows = Json::array();
+  for (Json& row : sorted) {
+    Json ranked = {{"rank", Fits(row) ? Json(++rank) : Json(nullptr)}, {"pareto", false}};
     ranked.update(row);
     rows.push_back(std::move(ranked));
   }
@@ -130,10 +125,9 @@ void RankGroup(const SweepTable& table, SweepJson& rows) {
 }
 
 // Of the first rows that fit, of each group as many as `most`.
-std::vector<const SweepJson*> BestRows(const SweepTable& table, const SweepJson& rows,
-                                       std::int64_t most) {
-  std::vector<const SweepJson*> best;
-  for (const SweepJson& row : rows) {
+std::vector<const Json*> BestRows(const SweepTable& table, const Json& rows, std::int64_t most) {
+  std::vector<const Json*> best;
+  for (const Json& row : rows) {
     if (Fits(row) && (table.within.empty() ? static_cast<std::int64_t>(best.size()) < most
                                            : row["rank"].get<std::int64_t>() <= most)) {
       best.push_back(&row);
@@ -144,11 +138,11 @@ std::vector<const SweepJson*> BestRows(const SweepTable& table, const SweepJson&
 
 }  // namespace
 
-Status RankRows(SweepTable& table, SweepJson& rows) {
-  table.energy = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
+Status RankRows(SweepTable& table, Json& rows) {
+  table.energy = std::any_of(rows.begin(), rows.end(), [](const Json& row) {
     return NumberOf(row, "energy_joules") < kNever;
   });
-  table.tokens = std::any_of(rows.begin(), rows.end(), [](const SweepJson& row) {
+  table.tokens = std::any_of(rows.begin(), rows.end(), [](const Json& row) {
     return IsPossible(row) && row.value("tokens", std::int64_t{0}) > 0;
   });
   table.same_batch = SameAmounts(rows);
@@ -157,8 +151,8 @@ Status RankRows(SweepTable& table, SweepJson& rows) {
         "--rank-by energy: the machine says nothing of power, so that no configuration has an "
         "energy");
   }
-  SweepJson all = SweepJson::array();
-  for (SweepJson& group : GroupsOf(table, rows)) {
+  Json all = Json::array();
+  for (Json& group : GroupsOf(table, rows)) {
     RankGroup(table, group);
     all.insert(all.end(), group.begin(), group.end());
   }
@@ -166,12 +160,12 @@ Status RankRows(SweepTable& table, SweepJson& rows) {
   return {};
 }
 
-std::optional<double> NumberIn(const SweepJson& row, const char* key) {
+std::optional<double> NumberIn(const Json& row, const char* key) {
   const auto at = row.find(key);
   return at != row.end() && at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
 }
 
-double ShownSeconds(const SweepTable& table, const SweepJson& row) {
+double ShownSeconds(const SweepTable& table, const Json& row) {
   return table.same_batch ? NumberOf(row, "step_time_ns") / 1e9 : TimeOf(row) * 1e6 / 1e9;
 }
 
@@ -181,10 +175,10 @@ std::string SecondsLabel(const SweepTable& table) {
                           : "s for a million samples";
 }
 
-std::vector<std::string> SweepWarnings(const SweepJson& rows) {
+std::vector<std::string> SweepWarnings(const Json& rows) {
   double most = 0;
   std::set<std::string> types;
-  for (const SweepJson& row : rows) {
+  for (const Json& row : rows) {
     const double share = NumberOf(row, "default_share");
     most = share < kNever ? std::max(most, share) : most;
     if (const auto found = row.find("without_rate"); found != row.end() && found->is_string()) {
@@ -198,7 +192,7 @@ std::vector<std::string> SweepWarnings(const SweepJson& rows) {
   return PredictionWarnings(options);
 }
 
-std::string SweepText(const SweepTable& table, const SweepJson& rows) {
+std::string SweepText(const SweepTable& table, const Json& rows) {
   std::string text = fmt::format("{}, {}, ranked by {}\n", ShownText(table.title),
                                  Counted(rows.size(), "configuration"), table.rank_by);
   for (const std::string& warning : SweepWarnings(rows)) {
@@ -226,8 +220,8 @@ std::string SweepText(const SweepTable& table, const SweepJson& rows) {
   }
   cells[0].insert(cells[0].end(), {"MFU", "front"});
   const auto best = BestRows(table, rows, table.within.empty() ? kShownRows : kShownOfGroup);
-  for (const SweepJson* const shown : best) {
-    const SweepJson& row = *shown;
+  for (const Json* const shown : best) {
+    const Json& row = *shown;
     std::vector<std::string> line = {CellOf(row, "rank")};
     for (const std::string& key : table.keys) {
       line.push_back(CellOf(row, key));

@@ -7,19 +7,17 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/backend_options.h"
 #include "cli/commands.h"
 #include "cli/kernel_bench_report.h"
 #include "cli/number_checks.h"
 #include "cli/output_file.h"
+#include "core/json_fields.h"
 #include "kernel_bench/tuning_file.h"
 
 namespace reprise {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TuneFlags {
   int device_index = 0;
@@ -49,16 +47,15 @@ void PrintRow(const TuneRow& row) {
 }
 
 Json RowJson(const TuneRow& row) {
-  Json json = {{"program", row.kind.program},
-               {"dtype", std::string(Name(row.kind.dtype))},
-               {"layout", row.kind.layout},
-               {"size_class", row.kind.size},
-               {"size", row.size},
-               {"tile", TileText(row.kind)},
-               {"time_ns", row.median_ns},
-               {"gflop_per_s", row.gflop_per_s}};
-  json["skipped"] = row.skipped.empty() ? Json() : Json(row.skipped);
-  return json;
+  return {{"program", row.kind.program},
+          {"dtype", row.kind.dtype},
+          {"layout", row.kind.layout},
+          {"size_class", row.kind.size},
+          {"size", row.size},
+          {"tile", TileText(row.kind)},
+          {"time_ns", row.median_ns},
+          {"gflop_per_s", row.gflop_per_s},
+          {"skipped", NullIfEmpty(row.skipped)}};
 }
 
 // Where the file goes and what of other devices it keeps. The default file is added to, a named one
@@ -101,10 +98,6 @@ Status Write(const Destination& to) {
 
 void Report(const TuneFlags& flags, const DeviceInfo& device, const TuneResult& result,
             const std::string& path) {
-  std::vector<std::string> without;
-  for (const DType dtype : result.without_tiles) {
-    without.emplace_back(Name(dtype));
-  }
   if (flags.json) {
     Json rows = Json::array();
     for (const TuneRow& row : result.rows) {
@@ -113,9 +106,9 @@ void Report(const TuneFlags& flags, const DeviceInfo& device, const TuneResult& 
     const Json json = {
         {"device", device.name},
         {"driver", device.driver},
-        {"file", path.empty() ? Json() : Json(path)},
+        {"file", NullIfEmpty(path)},
         {"best", TuningJson({{device.name, device.driver, result.best}})["devices"][0]["gemm"]},
-        {"without_tiles", without},
+        {"without_tiles", result.without_tiles},
         {"results", std::move(rows)}};
     fmt::print("{}\n", json.dump(2));
     return;
@@ -124,8 +117,8 @@ void Report(const TuneFlags& flags, const DeviceInfo& device, const TuneResult& 
     fmt::print("best: {:<9} {:<9} {} {:<7} {}\n", one.program, Name(one.dtype), one.layout,
                one.size, TileText(one));
   }
-  for (const std::string& dtype : without) {
-    fmt::print("{}: this device's kernels have no tiles to choose\n", dtype);
+  for (const DType dtype : result.without_tiles) {
+    fmt::print("{}: this device's kernels have no tiles to choose\n", Name(dtype));
   }
   fmt::print("{}\n", path.empty() ? "nothing to write" : "written to " + path);
 }

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "cli/commands.h"
@@ -14,6 +13,7 @@
 #include "cli/timing_text.h"
 #include "cli/verbose.h"
 #include "collectives/communicator.h"
+#include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "core/text.h"
 #include "et_schema/astra_sim_checks.h"
@@ -22,10 +22,17 @@
 #include "replayer/timeline/timing_check.h"
 
 namespace reprise {
+
+inline void to_json(Json& json, const TimingRow& row) {
+  json["scope"] = row.rank ? "rank" : "set";
+  REPRISE_ADD_FIELDS(json, row, rank, recorded_ns, dry_run_ns, error, violated_edges, clock_errors,
+                     unexplained_ns, wakeup_ns, clock_uncertainty_ns, worst_start_ns, details)
+  json["ok"] = row.Ok();
+}
+
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 struct ValidateFlags {
   std::vector<std::string> paths;
@@ -277,22 +284,6 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   return findings;
 }
 
-Json ToJson(const TimingRow& row) {
-  return {{"scope", row.rank ? "rank" : "set"},
-          {"rank", row.rank ? Json(*row.rank) : Json(nullptr)},
-          {"recorded_ns", row.recorded_ns},
-          {"dry_run_ns", row.dry_run_ns},
-          {"error", row.error},
-          {"violated_edges", row.violated_edges},
-          {"clock_errors", row.clock_errors},
-          {"unexplained_ns", row.unexplained_ns},
-          {"wakeup_ns", row.wakeup_ns},
-          {"clock_uncertainty_ns", row.clock_uncertainty_ns},
-          {"worst_start_ns", row.worst_start_ns},
-          {"details", row.details},
-          {"ok", row.Ok()}};
-}
-
 void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
                const ValidateFlags& flags) {
   Json json;
@@ -314,7 +305,7 @@ void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
     for (const std::string& error : findings.errors) json["errors"].push_back(error);
     for (const std::string& warning : findings.warnings) json["warnings"].push_back(warning);
     for (const TimingRow& row : findings.timing) {
-      json["timing"].push_back(ToJson(row));
+      json["timing"].push_back(row);
       json["timing"].back()["path"] = subject.path;
     }
   }

@@ -3,39 +3,40 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "core/input_file.h"
+#include "core/json_fields.h"
 #include "core/parse_json.h"
 #include "kernels/ops/products/gemm_tiles.h"
 
 namespace reprise {
-namespace {
 
-using Json = nlohmann::ordered_json;
+inline void to_json(Json& json, const TunedGemm& one) {
+  REPRISE_ADD_FIELDS(json, one, program, dtype, layout, size)
+  if (one.program == "gemm_cpu") {
+    REPRISE_ADD_FIELDS(json["tile"], one.tile, n, k)
+  } else {
+    REPRISE_ADD_FIELDS(json["tile"], one.tile, m, n, k, warp_m, warp_n, stages)
+  }
+}
+REPRISE_JSON_FIELDS(DeviceTuning, device, driver, gemm)
+
+namespace {
 
 constexpr const char* kMark = "reprise_tuning";
 constexpr int kTuningVersion = 1;
 
-Json TileJson(const TunedGemm& one) {
-  const GemmTile& t = one.tile;
-  return one.program == "gemm_cpu"
-             ? Json{{"n", t.n}, {"k", t.k}}
-             : Json{{"m", t.m},           {"n", t.n},           {"k", t.k},
-                    {"warp_m", t.warp_m}, {"warp_n", t.warp_n}, {"stages", t.stages}};
-}
-
 // Absent fields stay 0, unknown ones are refused: a misspelt one would be ignored.
 Result<GemmTile> ParseTile(const Json& json) {
+  static const std::map<std::string_view, int GemmTile::*> fields = {
+      {"m", &GemmTile::m},           {"n", &GemmTile::n},           {"k", &GemmTile::k},
+      {"warp_m", &GemmTile::warp_m}, {"warp_n", &GemmTile::warp_n}, {"stages", &GemmTile::stages}};
   GemmTile tile;
   for (const auto& [key, value] : json.items()) {
-    int* field = key == "m"        ? &tile.m
-                 : key == "n"      ? &tile.n
-                 : key == "k"      ? &tile.k
-                 : key == "warp_m" ? &tile.warp_m
-                 : key == "warp_n" ? &tile.warp_n
-                 : key == "stages" ? &tile.stages
-                                   : nullptr;
-    if (field == nullptr) {
+    const auto field = fields.find(key);
+    if (field == fields.end()) {
       return BadInput(fmt::format("a tile has no '{}'", key));
     }
     const auto number = value.get<std::int64_t>();
@@ -43,7 +44,7 @@ Result<GemmTile> ParseTile(const Json& json) {
       return BadInput(
           fmt::format("{} is {}: whole numbers up to 4096 are possible", key, value.dump()));
     }
-    *field = static_cast<int>(number);
+    tile.*field->second = static_cast<int>(number);
   }
   return tile;
 }
@@ -122,20 +123,7 @@ Result<std::vector<DeviceTuning>> ParseTuning(const std::string& text, const std
 }
 
 Json TuningJson(const std::vector<DeviceTuning>& devices) {
-  Json list = Json::array();
-  for (const DeviceTuning& device : devices) {
-    Json gemm = Json::array();
-    for (const TunedGemm& one : device.gemm) {
-      gemm.push_back({{"program", one.program},
-                      {"dtype", std::string(Name(one.dtype))},
-                      {"layout", one.layout},
-                      {"size", one.size},
-                      {"tile", TileJson(one)}});
-    }
-    list.push_back(
-        {{"device", device.device}, {"driver", device.driver}, {"gemm", std::move(gemm)}});
-  }
-  return {{kMark, kTuningVersion}, {"devices", std::move(list)}};
+  return {{kMark, kTuningVersion}, {"devices", devices}};
 }
 
 void MergeTuning(const DeviceTuning& measured, std::vector<DeviceTuning>& devices) {

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "et_schema/json.h"
 #include "recordings/inference.h"
@@ -9,120 +8,72 @@
 #include "report/compare/quantities_json.h"
 
 namespace reprise {
+
+REPRISE_JSON_FIELDS(OperationSum, count, ns, device_events, alone_count, alone_ns)
+REPRISE_JSON_FIELDS(RankActivity, steps_ns, busy_ns, launch_wait_ns, latency_ns, other_idle_ns,
+                    launch_gaps, transfers_ns, exposed_ns, waited_ns)
+inline void to_json(Json& json, const InferencePass& pass) {
+  REPRISE_ADD_FIELDS(json, pass, kind, start_ns, end_ns)
+  json["operations"] = pass.last - pass.first;
+  REPRISE_ADD_FIELDS(json, pass, sequences, tokens, context, cache_bytes)
+}
+REPRISE_JSON_FIELDS(InferencePhases, first_token_ns, per_token_ns, prefill_tokens_per_second,
+                    decode_tokens_per_second, cache_growth_bytes, passes)
+inline void to_json(Json& json, const AlignedShare& of) {
+  REPRISE_ADD_FIELDS(json, of, operations, aligned, ns, aligned_ns)
+  json["share"] = of.share();
+}
+inline void to_json(Json& json, const SideTotals& of) {
+  REPRISE_ADD_FIELDS(json, of, ranks, steps, step_ns, device_ns, device_events)
+  json["launched_before_ns"] = of.early_ns;
+  json["launched_before_events"] = of.early_count;
+  REPRISE_ADD_FIELDS(json, of, overlap_ns, activity)
+}
+inline void to_json(Json& json, const AchievedUse& of) {
+  REPRISE_ADD_FIELDS(json, of, flops, bytes, ns, ideal_ns)
+  json["of_peak_flops"] = of.rate_known ? Json(of.of_rate()) : Json();
+  json["of_bandwidth"] = of.of_bandwidth();
+  json["of_roofline"] = of.of_roofline();
+}
+inline void to_json(Json& json, const ShareRow& row) {
+  json["class"] = row.op_class;
+  REPRISE_ADD_FIELDS(json, row, count, a, b)
+  json["peaks_factor"] = row.device_factor();
+  json["use_factor"] = row.use_factor();
+}
+inline void to_json(Json& json, const RankRecording& rank) {
+  REPRISE_ADD_FIELDS(json, rank, rank, host, device, processor)
+  json["placement"] = ToJson(rank.placement);
+  REPRISE_ADD_FIELDS(json, rank, steps, step_ns)
+  json["inference"] = FindInference(rank);
+  json["weights"] = {{"trained", rank.trained_weights},
+                     {"trained_bytes", rank.trained_bytes},
+                     {"frozen", rank.frozen_weights},
+                     {"frozen_bytes", rank.frozen_bytes}};
+}
+inline void to_json(Json& json, const PhaseEnergy& of) {
+  REPRISE_ADD_FIELDS(json, of, phase, joules, tokens)
+  json["tokens_per_joule"] =
+      of.joules > 0 ? Json(static_cast<double>(of.tokens) / of.joules) : Json();
+}
+
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json SumJson(const OperationSum& sum) {
-  return {{"count", sum.count},
-          {"ns", sum.ns},
-          {"device_events", sum.kernels},
-          {"alone_count", sum.alone_count},
-          {"alone_ns", sum.alone_ns}};
-}
-
-Json RatioJson(std::int64_t a, std::int64_t b) {
-  const auto ratio = RatioOf(a, b);
-  return ratio ? Json(*ratio) : Json();
-}
 
 Json AlignedRowsJson(const std::vector<AlignedRow>& rows, bool shapes, bool classes) {
   Json out = Json::array();
   for (const AlignedRow& row : rows) {
-    Json json = {{"name", row.name}};
+    Json& json = out.emplace_back(Json{{"name", row.name}});
     if (classes) {
       json["class"] = row.op_class;
     }
     if (shapes) {
       json["shapes"] = row.shape;
     }
-    json["a"] = SumJson(row.a);
-    json["b"] = SumJson(row.b);
-    json["ratio"] = RatioJson(row.a.ns, row.b.ns);
+    REPRISE_ADD_FIELDS(json, row, a, b)
+    json["ratio"] = row.ratio();
     json["difference_ns"] = row.difference_ns();
-    out.push_back(std::move(json));
   }
   return out;
-}
-
-Json ShareJson(const AlignedShare& share) {
-  return {{"operations", share.operations},
-          {"aligned", share.aligned},
-          {"ns", share.ns},
-          {"aligned_ns", share.aligned_ns},
-          {"share", share.share()}};
-}
-
-Json ActivityJson(const RankActivity& of) {
-  return {{"steps_ns", of.steps_ns},
-          {"busy_ns", of.busy_ns},
-          {"launch_wait_ns", of.launch_wait_ns},
-          {"latency_ns", of.latency_ns},
-          {"other_idle_ns", of.other_idle_ns},
-          {"launch_gaps", of.launch_gaps},
-          {"transfers_ns", of.transfers_ns},
-          {"exposed_ns", of.exposed_ns},
-          {"waited_ns", of.waited_ns}};
-}
-
-Json TotalsJson(const SideTotals& of) {
-  return {{"ranks", of.ranks},
-          {"steps", of.steps},
-          {"step_ns", of.step_ns},
-          {"device_ns", of.device_ns},
-          {"device_events", of.device_events},
-          {"launched_before_ns", of.early_ns},
-          {"launched_before_events", of.early_count},
-          {"overlap_ns", of.overlap_ns},
-          {"activity", ActivityJson(of.activity)}};
-}
-
-Json UseJson(const AchievedUse& of) {
-  return {{"flops", of.flops},
-          {"bytes", of.bytes},
-          {"ns", of.ns},
-          {"ideal_ns", of.ideal_ns},
-          {"of_peak_flops", of.rate_known ? Json(of.of_rate()) : Json()},
-          {"of_bandwidth", of.of_bandwidth()},
-          {"of_roofline", of.of_roofline()}};
-}
-
-Json SharesJson(const std::vector<ShareRow>& rows) {
-  Json out = Json::array();
-  for (const ShareRow& row : rows) {
-    out.push_back({{"class", row.op_class},
-                   {"count", row.count},
-                   {"a", UseJson(row.a)},
-                   {"b", UseJson(row.b)},
-                   {"peaks_factor", row.device_factor()},
-                   {"use_factor", row.use_factor()}});
-  }
-  return out;
-}
-
-Json InferenceJson(const RankRecording& rank) {
-  const auto found = FindInference(rank);
-  if (!found) {
-    return {};
-  }
-  Json passes = Json::array();
-  for (const InferencePass& pass : found->passes) {
-    passes.push_back({{"kind", Name(pass.kind)},
-                      {"start_ns", pass.start_ns},
-                      {"end_ns", pass.end_ns},
-                      {"operations", pass.last - pass.first},
-                      {"sequences", pass.sequences},
-                      {"tokens", pass.tokens},
-                      {"context", pass.context},
-                      {"cache_bytes", pass.cache_bytes}});
-  }
-  const auto known = [](const std::optional<std::int64_t>& ns) { return ns ? Json(*ns) : Json(); };
-  return {{"first_token_ns", known(found->first_token_ns)},
-          {"per_token_ns", known(found->per_token_ns)},
-          {"prefill_tokens_per_second", found->prefill_tokens_per_second},
-          {"decode_tokens_per_second", found->decode_tokens_per_second},
-          {"cache_growth_bytes", known(found->cache_growth_bytes)},
-          {"passes", std::move(passes)}};
 }
 
 Json DifferenceJson(const RecordingDifference& of) {
@@ -132,21 +83,21 @@ Json DifferenceJson(const RecordingDifference& of) {
   }
   return {{"verdict", of.verdict},
           {"notes", of.notes},
-          {"aligned", {{"a", ShareJson(of.a)}, {"b", ShareJson(of.b)}, {"by", std::move(by)}}},
+          {"aligned", {{"a", of.a}, {"b", of.b}, {"by", std::move(by)}}},
           {"ranks", of.ranks},
           {"only_a_ranks", of.only_a},
           {"only_b_ranks", of.only_b},
           {"totals",
-           {{"a", TotalsJson(of.totals_a)},
-            {"b", TotalsJson(of.totals_b)},
-            {"step_ratio", RatioJson(of.totals_a.step_ns, of.totals_b.step_ns)},
-            {"device_ratio", RatioJson(of.totals_a.device_ns, of.totals_b.device_ns)}}},
+           {{"a", of.totals_a},
+            {"b", of.totals_b},
+            {"step_ratio", RatioOf(of.totals_a.step_ns, of.totals_b.step_ns)},
+            {"device_ratio", RatioOf(of.totals_a.device_ns, of.totals_b.device_ns)}}},
           {"classes", AlignedRowsJson(of.classes, false, false)},
           {"operations", AlignedRowsJson(of.operations, false, true)},
           {"shapes", AlignedRowsJson(of.shapes, true, true)},
           {"phases", AlignedRowsJson(of.phases, false, false)},
           {"collectives", AlignedRowsJson(of.collectives, false, false)},
-          {"shares", SharesJson(of.shares)}};
+          {"shares", of.shares}};
 }
 
 constexpr std::size_t kTimelineBins = 1500;
@@ -211,44 +162,11 @@ Json TimelineJson(const RankRecording& rank) {
 }
 
 Json RecordingJson(const RecordedJob& of) {
-  Json path = Json::array();
-  for (const PathPart& part : of.critical_path) {
-    path.push_back({{"name", part.name}, {"ns", part.ns}});
-  }
-  Json ranks = Json::array();
-  for (const RankRecording& rank : of.ranks) {
-    ranks.push_back({{"rank", rank.rank},
-                     {"host", rank.host},
-                     {"device", rank.device},
-                     {"processor", rank.processor},
-                     {"placement", ToJson(rank.placement)},
-                     {"steps", rank.steps},
-                     {"step_ns", rank.step_ns},
-                     {"inference", InferenceJson(rank)},
-                     {"weights",
-                      {{"trained", rank.trained_weights},
-                       {"trained_bytes", rank.trained_bytes},
-                       {"frozen", rank.frozen_weights},
-                       {"frozen_bytes", rank.frozen_bytes}}}});
-  }
-  Json energy = Json::array();
-  for (const PhaseEnergy& phase : of.phase_energy) {
-    energy.push_back(
-        {{"phase", phase.phase},
-         {"joules", phase.joules},
-         {"tokens", phase.tokens},
-         {"tokens_per_joule",
-          phase.joules > 0 ? Json(static_cast<double>(phase.tokens) / phase.joules) : Json()}});
-  }
-  return {{"label", of.label},
-          {"path", of.path},
-          {"kind", of.run ? "run" : "trace set"},
-          {"about", of.about},
-          {"world_size", of.world_size},
-          {"ranks", std::move(ranks)},
-          {"critical_path", std::move(path)},
-          {"phase_energy", std::move(energy)},
-          {"notes", of.notes}};
+  Json json;
+  REPRISE_ADD_FIELDS(json, of, label, path)
+  json["kind"] = of.run ? "run" : "trace set";
+  REPRISE_ADD_FIELDS(json, of, about, world_size, ranks, critical_path, phase_energy, notes)
+  return json;
 }
 
 }  // namespace

@@ -232,8 +232,8 @@ HeatMap HeatOf(const RecordedJob& job, const RankComparison& ranks, const HeatMa
     // As in a run's report: exposed time is of one pass.
     const double steps = std::max(job.ranks[i].steps, 1);
     HeatMap::Rank row{.rank = rank.rank, .host = rank.host, .device = rank.device, .values = {}};
-    for (const double ns :
-         {rank.step_ns, rank.work_ns, rank.exposed_ns * steps, rank.waited_ns, rank.idle_ns}) {
+    for (const double ns : {rank.step_ns, rank.operations_ns, rank.exposed_ns * steps,
+                            rank.waited_ns, rank.idle_ns}) {
       row.values.emplace_back(ns * kSecondsOfNs);
     }
     const auto found =

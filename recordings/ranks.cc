@@ -33,7 +33,7 @@ RankLoad LoadOf(const RankRecording& rank) {
   }
   const double steps = std::max(rank.steps, 1);
   load.step_ns = static_cast<double>(sum.steps_ns) / steps;
-  load.work_ns = work / steps;
+  load.operations_ns = work / steps;
   load.waited_ns = static_cast<double>(sum.waited_ns) / steps;
   load.exposed_ns = static_cast<double>(sum.exposed_ns) / steps;
   load.idle_ns =
@@ -93,7 +93,7 @@ void AddGroups(const char* kind, const std::vector<RankLoad>& ranks, double mean
     RankGroupLoad& group = found[name_of(rank)];
     const auto times = static_cast<double>(rank.alike);
     group.ranks += rank.alike;
-    group.work_ns += times * rank.work_ns;
+    group.operations_ns += times * rank.operations_ns;
     group.waited_ns += times * rank.waited_ns;
   }
   if (found.size() < 2) {
@@ -102,9 +102,9 @@ void AddGroups(const char* kind, const std::vector<RankLoad>& ranks, double mean
   for (auto& [name, group] : found) {
     group.kind = kind;
     group.name = name;
-    group.work_ns /= static_cast<double>(group.ranks);
+    group.operations_ns /= static_cast<double>(group.ranks);
     group.waited_ns /= static_cast<double>(group.ranks);
-    group.to_all = mean_ns > 0 ? group.work_ns / mean_ns : 1;
+    group.to_all = mean_ns > 0 ? group.operations_ns / mean_ns : 1;
     groups.push_back(std::move(group));
   }
 }
@@ -162,7 +162,7 @@ double MedianWork(const std::vector<RankLoad>& ranks) {
   std::vector<std::pair<double, std::int64_t>> work;
   work.reserve(ranks.size());
   for (const RankLoad& rank : ranks) {
-    work.emplace_back(rank.work_ns, rank.alike);
+    work.emplace_back(rank.operations_ns, rank.alike);
   }
   std::sort(work.begin(), work.end());
   std::int64_t left = (RanksIn(ranks) - 1) / 2;
@@ -201,9 +201,9 @@ std::string VerdictOf(const RecordedJob& job, const RankComparison& of) {
         "their mean",
         job.label, ranks, 100 * of.imbalance);
   }
-  const auto worst =
-      std::max_element(of.ranks.begin(), of.ranks.end(),
-                       [](const RankLoad& x, const RankLoad& y) { return x.work_ns < y.work_ns; });
+  const auto worst = std::max_element(
+      of.ranks.begin(), of.ranks.end(),
+      [](const RankLoad& x, const RankLoad& y) { return x.operations_ns < y.operations_ns; });
   double others = 0;
   for (const RankLoad& rank : of.ranks) {
     others += rank.rank == worst->rank ? 0 : static_cast<double>(rank.alike) * rank.waited_ns;
@@ -214,7 +214,8 @@ std::string VerdictOf(const RecordedJob& job, const RankComparison& of) {
       "step "
       "in transfers{}",
       job.label, NameOf(*worst), worst->alike > 1 ? "" : "s", worst->to_median,
-      TextOfNs(worst->work_ns), PlaceText(*worst), TextOfNs(others), MoreStragglers(of, *worst));
+      TextOfNs(worst->operations_ns), PlaceText(*worst), TextOfNs(others),
+      MoreStragglers(of, *worst));
 }
 
 }  // namespace
@@ -234,13 +235,13 @@ RankComparison CompareRanksOf(const RecordedJob& job) {
   double most = 0;
   double sum = 0;
   for (const RankLoad& rank : out.ranks) {
-    most = std::max(most, rank.work_ns);
-    sum += static_cast<double>(rank.alike) * rank.work_ns;
+    most = std::max(most, rank.operations_ns);
+    sum += static_cast<double>(rank.alike) * rank.operations_ns;
   }
   const double median = MedianWork(out.ranks);
   const double mean = out.ranks.empty() ? 0 : sum / static_cast<double>(RanksIn(out.ranks));
   for (RankLoad& rank : out.ranks) {
-    rank.to_median = median > 0 ? rank.work_ns / median : 1;
+    rank.to_median = median > 0 ? rank.operations_ns / median : 1;
     if (rank.to_median > 1 + kStragglerExcess) {
       out.stragglers.push_back(rank.rank);
     }

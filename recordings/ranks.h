@@ -19,11 +19,11 @@ struct RankLoad {
   std::string host, device;
   std::int32_t slot = -1;  // number among the ranks of its host; -1: not known
   double step_ns = 0;
-  double work_ns = 0;                          // operations, without transfers
+  double operations_ns = 0;                    // operations, without transfers
   double waited_ns = 0;                        // in transfers, for others to arrive
   double exposed_ns = 0;                       // transfers while nothing else ran
   double idle_ns = 0;                          // the device or the host did nothing
-  double to_median = 1;                        // work_ns to the median rank's
+  double to_median = 1;                        // operations_ns to the median rank's
   std::vector<std::optional<double>> metrics;  // parallel to RankComparison::metrics
 };
 
@@ -31,8 +31,8 @@ struct RankLoad {
 struct RankGroupLoad {
   std::string kind, name;
   std::int64_t ranks = 0;
-  double work_ns = 0, waited_ns = 0;  // means
-  double to_all = 1;                  // work_ns to the mean of all ranks
+  double operations_ns = 0, waited_ns = 0;  // means
+  double to_all = 1;                        // operations_ns to the mean of all ranks
 };
 
 // A class whose time differs most between ranks.

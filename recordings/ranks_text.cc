@@ -10,6 +10,16 @@
 #include "report/text/table.h"
 
 namespace reprise {
+
+REPRISE_JSON_FIELDS(RankMetric, name, unit)
+REPRISE_JSON_FIELDS(RankGroupLoad, kind, name, ranks, operations_ns, to_all, waited_ns)
+REPRISE_JSON_FIELDS(PeakOfPower, host, device, metric, modelled, threshold_watts, most_watts, peaks,
+                    ns, throttled, operations)
+inline void to_json(Json& json, const ClassSpread& spread) {
+  json["name"] = spread.op_class;
+  REPRISE_ADD_FIELDS(json, spread, least_ns, mean_ns, most_ns, most_rank)
+}
+
 namespace {
 
 constexpr std::size_t kObservations = 2;  // stragglers' placements that a console shows
@@ -64,7 +74,7 @@ Table RankTable(const RankComparison& of, std::size_t most) {
     std::vector<std::string> row = {std::to_string(rank.rank),
                                     classes ? std::to_string(rank.alike) : PlaceCell(rank),
                                     Ns(rank.step_ns),
-                                    Ns(rank.work_ns),
+                                    Ns(rank.operations_ns),
                                     fmt::format("{:.2f}x", rank.to_median),
                                     Ns(rank.idle_ns),
                                     Ns(rank.exposed_ns),
@@ -89,7 +99,7 @@ std::string PeaksText(const RecordedJob& job, const Style& style, bool full) {
     const PeakOfPower& of = job.power_peaks[i];
     std::string operations;
     for (std::size_t k = 0; k < std::min<std::size_t>(of.operations.size(), 2); ++k) {
-      operations += (k == 0 ? "" : ", ") + Fit(of.operations[k].first, 16);
+      operations += (k == 0 ? "" : ", ") + Fit(of.operations[k].name, 16);
     }
     table.Add({Fit(of.device, 18), fmt::format("{:.0f} W", of.threshold_watts),
                fmt::format("{:.0f} W{}", of.most_watts, of.modelled ? " m" : ""),
@@ -125,7 +135,7 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, const St
     for (std::size_t i = 0; i < groups; ++i) {
       const RankGroupLoad& group = of.groups[i];
       table.Add({group.kind, group.name.empty() ? "unknown" : Fit(group.name, 30),
-                 std::to_string(group.ranks), Ns(group.work_ns),
+                 std::to_string(group.ranks), Ns(group.operations_ns),
                  fmt::format("{:.2f}x", group.to_all), Ns(group.waited_ns)});
     }
     text +=
@@ -144,81 +154,29 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, const St
   return text + PeaksText(job, style, full);
 }
 
-nlohmann::ordered_json RanksJson(const RecordedJob& job, const RankComparison& of) {
-  using Json = nlohmann::ordered_json;
+Json RanksJson(const RecordedJob& job, const RankComparison& of) {
   Json ranks = Json::array();
   for (std::size_t i = 0; i < of.ranks.size(); ++i) {
     const RankLoad& rank = of.ranks[i];
-    Json metrics = Json::object();
+    Json& json = ranks.emplace_back();
+    REPRISE_ADD_FIELDS(json, rank, rank, alike, members, host)
+    json["slot"] = rank.slot < 0 ? Json() : Json(rank.slot);
+    json["device"] = rank.device;
+    json["placement"] = ToJson(job.ranks[i].placement);
+    REPRISE_ADD_FIELDS(json, rank, step_ns, operations_ns, to_median, idle_ns, exposed_ns,
+                       waited_ns)
+    json["metrics"] = Json::object();
     for (std::size_t m = 0; m < rank.metrics.size(); ++m) {
-      metrics[of.metrics[m].name] = rank.metrics[m] ? Json(*rank.metrics[m]) : Json();
+      json["metrics"][of.metrics[m].name] = rank.metrics[m];
     }
-    ranks.push_back({{"rank", rank.rank},
-                     {"alike", rank.alike},
-                     {"members", rank.members},
-                     {"host", rank.host},
-                     {"slot", rank.slot < 0 ? Json() : Json(rank.slot)},
-                     {"device", rank.device},
-                     {"placement", ToJson(job.ranks[i].placement)},
-                     {"step_ns", rank.step_ns},
-                     {"operations_ns", rank.work_ns},
-                     {"to_median", rank.to_median},
-                     {"idle_ns", rank.idle_ns},
-                     {"exposed_ns", rank.exposed_ns},
-                     {"waited_ns", rank.waited_ns},
-                     {"metrics", std::move(metrics)}});
   }
-  Json metric_names = Json::array();
-  for (const RankMetric& metric : of.metrics) {
-    metric_names.push_back({{"name", metric.name}, {"unit", metric.unit}});
-  }
-  Json groups = Json::array();
-  for (const RankGroupLoad& group : of.groups) {
-    groups.push_back({{"kind", group.kind},
-                      {"name", group.name},
-                      {"ranks", group.ranks},
-                      {"operations_ns", group.work_ns},
-                      {"to_all", group.to_all},
-                      {"waited_ns", group.waited_ns}});
-  }
-  Json classes = Json::array();
-  for (const ClassSpread& spread : of.classes) {
-    classes.push_back({{"name", spread.op_class},
-                       {"least_ns", spread.least_ns},
-                       {"mean_ns", spread.mean_ns},
-                       {"most_ns", spread.most_ns},
-                       {"most_rank", spread.most_rank}});
-  }
-  Json peaks = Json::array();
-  for (const PeakOfPower& peak : job.power_peaks) {
-    Json operations = Json::array();
-    for (const auto& [name, ns] : peak.operations) {
-      operations.push_back({{"name", name}, {"ns", ns}});
-    }
-    peaks.push_back({{"host", peak.host},
-                     {"device", peak.device},
-                     {"metric", peak.metric},
-                     {"modelled", peak.modelled},
-                     {"threshold_watts", peak.threshold_watts},
-                     {"most_watts", peak.most_watts},
-                     {"peaks", peak.peaks},
-                     {"ns", peak.ns},
-                     {"throttled", peak.throttled ? Json(*peak.throttled) : Json()},
-                     {"operations", std::move(operations)}});
-  }
-  return {{"power_peaks", std::move(peaks)},
-          {"kind", "ranks"},
-          {"label", job.label},
-          {"path", job.path},
-          {"verdict", of.verdict},
-          {"imbalance", of.imbalance},
-          {"stragglers", of.stragglers},
-          {"observations", of.observations},
-          {"metrics", std::move(metric_names)},
-          {"ranks", std::move(ranks)},
-          {"groups", std::move(groups)},
-          {"classes", std::move(classes)},
-          {"notes", job.notes}};
+  Json json = {{"power_peaks", job.power_peaks}, {"kind", "ranks"}};
+  REPRISE_ADD_FIELDS(json, job, label, path)
+  REPRISE_ADD_FIELDS(json, of, verdict, imbalance, stragglers, observations, metrics)
+  json["ranks"] = std::move(ranks);
+  REPRISE_ADD_FIELDS(json, of, groups, classes)
+  json["notes"] = job.notes;
+  return json;
 }
 
 }  // namespace reprise

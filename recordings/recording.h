@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/dtype.h"
@@ -82,6 +81,11 @@ struct RankActivity {
   }
 };
 
+struct PathPart {
+  std::string name;  // a class, "delay" or "waiting"; an operation
+  std::int64_t ns = 0;
+};
+
 struct RankRecording {
   std::int32_t rank = 0;
   // For how many equal ranks of a folded simulation it stands, and which: "0-7". 1 and empty:
@@ -113,11 +117,6 @@ struct RankRecording {
   [[nodiscard]] bool HasDevice() const { return device_events > 0; }
 };
 
-struct PathPart {
-  std::string name;  // a class, "delay" or "waiting"
-  std::int64_t ns = 0;
-};
-
 // Of a run with a power meter: one kind of pass of inference (recordings/inference.h).
 struct PhaseEnergy {
   std::string phase;
@@ -132,7 +131,7 @@ struct PeakOfPower {
   double threshold_watts = 0, most_watts = 0;
   std::int64_t peaks = 0, ns = 0;
   std::optional<std::int64_t> throttled;
-  std::vector<std::pair<std::string, std::int64_t>> operations;
+  std::vector<PathPart> operations;  // most time first
 };
 
 struct RecordedJob {

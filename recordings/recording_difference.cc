@@ -21,7 +21,7 @@ std::string Both(const std::string& a, const std::string& b, const char* between
 void AddTo(OperationSum& sum, const RecordedOperation& of, bool alone) {
   ++sum.count;
   sum.ns += of.time_ns;
-  sum.kernels += of.kernels;
+  sum.device_events += of.kernels;
   sum.alone_count += alone ? 1 : 0;
   sum.alone_ns += alone ? of.time_ns : 0;
 }

@@ -20,7 +20,7 @@ namespace reprise {
 struct OperationSum {
   std::int64_t count = 0;
   std::int64_t ns = 0;
-  std::int64_t kernels = 0;
+  std::int64_t device_events = 0;
   // Of those without a counterpart on the other side; parts of the above.
   std::int64_t alone_count = 0, alone_ns = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -39,8 +41,8 @@ bool IsReadTwice(const RankData& rank, const Metric& metric) {
 }
 
 // The operations of a host's ranks that lay in stretches. A simulated device has those of its rank.
-std::vector<std::pair<std::string, std::int64_t>> OperationsIn(
-    const RunData& run, const RankData& sampled_by, const std::vector<Interval>& stretches) {
+std::vector<PathPart> OperationsIn(const RunData& run, const RankData& sampled_by,
+                                   const std::vector<Interval>& stretches) {
   std::map<std::string, std::int64_t> times;
   for (const RankData& rank : run.ranks) {
     if (IsModelled(sampled_by) ? rank.rank != sampled_by.rank : rank.host != sampled_by.host) {
@@ -68,9 +70,11 @@ std::vector<std::pair<std::string, std::int64_t>> OperationsIn(
     }
   }
   constexpr std::size_t kMaxOperations = 5;
-  std::vector<std::pair<std::string, std::int64_t>> out(times.begin(), times.end());
-  std::stable_sort(out.begin(), out.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<PathPart> out;
+  for (const auto& [name, ns] : times) {
+    out.push_back({name, ns});
+  }
+  std::ranges::stable_sort(out, std::greater(), &PathPart::ns);
   out.resize(std::min(out.size(), kMaxOperations));
   return out;
 }

@@ -20,23 +20,12 @@ using Json = nlohmann::ordered_json;
 // One list of keys serves writing and reading: Visit(key, member) for each.
 template <typename Manifest, typename Visitor>
 void VisitFields(Manifest& manifest, const Visitor& visit) {
-  visit("format", manifest.format);
-  visit("reprise_version", manifest.reprise_version);
-  visit("command", manifest.command);
-  visit("trace_path", manifest.trace_path);
-  visit("trace_name", manifest.trace_name);
-  visit("trace_hash", manifest.trace_hash);
-  visit("started_at", manifest.started_at);
-  visit("world_size", manifest.world_size);
-  visit("iterations", manifest.iterations);
-  visit("warmup", manifest.warmup);
-  visit("options", manifest.options);
-  visit("versions", manifest.versions);
-  visit("hosts", manifest.hosts);
-  visit("devices", manifest.devices);
-  visit("oversubscribed", manifest.oversubscribed);
-  visit("complete", manifest.complete);
-  visit("recorded_step_ns", manifest.recorded_step_ns);
+#define REPRISE_VISIT(field) visit(#field, manifest.field);
+  NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(REPRISE_VISIT, format, reprise_version, command,
+                                           trace_path, trace_name, trace_hash, started_at,
+                                           world_size, iterations, warmup, options, versions, hosts,
+                                           devices, oversubscribed, complete, recorded_step_ns))
+#undef REPRISE_VISIT
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ struct DevicePower {
   double mean_watts = 0, peak_watts = 0;
   PoweredTime peak;
   std::vector<std::uint32_t> peak_nodes;  // of the timing graph
-  std::int64_t throttled_ns = 0, power_throttled_ns = 0, heat_throttled_ns = 0;
+  std::int64_t throttled_ns = 0, throttled_by_power_ns = 0, throttled_by_heat_ns = 0;
   // Of a machine with temperatures.
   std::optional<double> air_celsius, mean_celsius, max_celsius;
   std::vector<PowerSample> samples;  // the last one is at the window's end

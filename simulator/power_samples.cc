@@ -136,8 +136,8 @@ DevicePower DescribeDevice(std::span<const PoweredNode> nodes, const PowerTrack&
     out.joules += interval.power.watts * LengthSeconds(ns);
     out.idle_joules += idle_watts * LengthSeconds(ns);
     out.throttled_ns += interval.reasons != 0 ? ns : 0;
-    out.power_throttled_ns += (interval.reasons & kThrottledByPower) != 0 ? ns : 0;
-    out.heat_throttled_ns += (interval.reasons & kThrottledByHeat) != 0 ? ns : 0;
+    out.throttled_by_power_ns += (interval.reasons & kThrottledByPower) != 0 ? ns : 0;
+    out.throttled_by_heat_ns += (interval.reasons & kThrottledByHeat) != 0 ? ns : 0;
     AddNodes(track, interval, node_watts, out);
     if (out.throttling.empty() || out.throttling.back().reasons != interval.reasons) {
       out.throttling.push_back({interval.power.begin_ns, interval.reasons});

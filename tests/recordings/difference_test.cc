@@ -302,8 +302,8 @@ TEST(PowerTest, PeaksNameWhatRanInThemAndWhetherThrottlingFollowed) {
   EXPECT_EQ(peaks[0].most_watts, 400);
   EXPECT_EQ(peaks[0].throttled, 1);
   ASSERT_EQ(peaks[0].operations.size(), 1U);
-  EXPECT_EQ(peaks[0].operations[0].first, "aten::mm");
-  EXPECT_EQ(peaks[0].operations[0].second, 15 * kMs);
+  EXPECT_EQ(peaks[0].operations[0].name, "aten::mm");
+  EXPECT_EQ(peaks[0].operations[0].ns, 15 * kMs);
   for (Sample& sample : rank.samples) {
     sample.value = sample.metric == 1 ? 0.0 : sample.value;
   }

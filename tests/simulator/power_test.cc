@@ -209,7 +209,7 @@ TEST(Limit, FollowsTheCurve) {
   EXPECT_NEAR(static_cast<double>(job.schedule_.makespan_ns), 1e9 / curve.Clock(step), 2);
   EXPECT_NEAR(outcome->devices[0].mean_watts, 70 + curve.Clock(step) * curve.Energy(step) * 600,
               1e-6);
-  EXPECT_EQ(outcome->devices[0].power_throttled_ns, job.schedule_.makespan_ns);
+  EXPECT_EQ(outcome->devices[0].throttled_by_power_ns, job.schedule_.makespan_ns);
 }
 
 TEST(Limit, WhatMemoryBoundsLosesNoTime) {
@@ -293,10 +293,10 @@ TEST(Heat, LowersTheClockAndLengthensTheStep) {
     step_ns = job.schedule_.makespan_ns;
     for (const DevicePower& device : outcome->devices) {
       EXPECT_LE(*device.max_celsius, 85 + 1e-6);
-      EXPECT_EQ(device.heat_throttled_ns > 0, device.throttled_ns > 0);
+      EXPECT_EQ(device.throttled_by_heat_ns > 0, device.throttled_ns > 0);
     }
     // No colder than a few steps of the clock make it.
-    EXPECT_EQ(outcome->devices[1].heat_throttled_ns > 0, inlet > 30);
+    EXPECT_EQ(outcome->devices[1].throttled_by_heat_ns > 0, inlet > 30);
     if (inlet > 30) {
       EXPECT_GT(*outcome->devices[1].max_celsius, 84);
     }
