@@ -45,9 +45,9 @@ void PrintTable(const std::string& title, const Variants& variants, const Rows& 
   for (std::size_t v = 0; v < variants.size(); ++v) {
     fmt::print("  {:<44}", variants[v].name);
     for (const SweepRow& row : rows) {
-      const bool best = std::none_of(
-          row.timings.begin(), row.timings.end(),
-          [&](const SweepTiming& other) { return better(value(other), value(row.timings[v])); });
+      const bool best = std::ranges::none_of(row.timings, [&](const SweepTiming& other) {
+        return better(value(other), value(row.timings[v]));
+      });
       fmt::print(" {:>9.2f}{}", value(row.timings[v]), best ? '*' : ' ');
     }
     fmt::print("\n");

@@ -227,7 +227,7 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
     }
     // Copies say how many bytes without any shapes.
     const auto& points = capture.times.points;
-    if (std::all_of(points.begin(), points.end(), [](const FitPoint& point) {
+    if (std::ranges::all_of(points, [](const FitPoint& point) {
           return point.work.op_class == OpClass::kMemcpy;
         })) {
       return BadInput(fmt::format(

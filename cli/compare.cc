@@ -32,8 +32,7 @@ struct CompareFlags {
 
 // A sweep changes what runs, so its figures are drawn of different traces too.
 bool IsSweep(const std::vector<std::string>& figures) {
-  return std::any_of(figures.begin(), figures.end(),
-                     [](const auto& figure) { return figure != kHeatMap; });
+  return std::ranges::any_of(figures, [](const auto& figure) { return figure != kHeatMap; });
 }
 
 // `recordings`: of these one alone has ranks to compare.

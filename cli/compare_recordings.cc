@@ -28,7 +28,7 @@ bool IsTrace(const std::string& path) {
 }
 
 bool Allows(const CompareRequest& request, const char* key) {
-  return std::find(request.allow.begin(), request.allow.end(), key) != request.allow.end();
+  return std::ranges::find(request.allow, key) != request.allow.end();
 }
 
 struct RecordedSide {
@@ -76,7 +76,7 @@ class SideReader {
 
  private:
   Result<RecordedSide> ReadSide(const GivenSide& given) const {
-    const auto traces = std::count_if(given.paths.begin(), given.paths.end(), IsTrace);
+    const auto traces = std::ranges::count_if(given.paths, IsTrace);
     if (traces != 0 && std::cmp_not_equal(traces, given.paths.size())) {
       return UsageError(fmt::format(
           "compare: {}: repeats are runs or trace sets, not both; give each kind a side of its own",
@@ -94,7 +94,7 @@ class SideReader {
       steps.emplace_back(StepNs(recording), side.repeats.size());
       side.repeats.push_back(std::move(recording));
     }
-    std::sort(steps.begin(), steps.end());
+    std::ranges::sort(steps);
     side.middle = steps[(steps.size() - 1) / 2].second;
     return side;
   }
@@ -217,9 +217,7 @@ class RecordingComparer {
         ranks.metrics.push_back({metric.name, metric.unit});
       }
       for (RankLoad& rank : ranks.ranks) {
-        const auto found =
-            std::find_if(reported.ranks.begin(), reported.ranks.end(),
-                         [&rank](const HeatMap::Rank& of) { return of.rank == rank.rank; });
+        const auto found = std::ranges::find(reported.ranks, rank.rank, &HeatMap::Rank::rank);
         if (found != reported.ranks.end()) {
           rank.metrics = found->values;
         }
@@ -263,9 +261,8 @@ void Print(const CompareRequest& request, const ComparedRecordings& compared, bo
 }  // namespace
 
 bool HasTraceSet(const std::vector<GivenSide>& sides) {
-  return std::any_of(sides.begin(), sides.end(), [](const GivenSide& side) {
-    return std::any_of(side.paths.begin(), side.paths.end(), IsTrace);
-  });
+  return std::ranges::any_of(
+      sides, [](const GivenSide& side) { return std::ranges::any_of(side.paths, IsTrace); });
 }
 
 bool IsOneRun(const std::vector<GivenSide>& sides) {

@@ -36,7 +36,7 @@ std::vector<std::string> RepeatsAt(const std::string& path) {
       sets.push_back(it->path().string());
     }
   }
-  std::sort(sets.begin(), sets.end());
+  std::ranges::sort(sets);
   return sets.empty() ? repeats : sets;
 }
 

@@ -30,7 +30,7 @@ void WriteCsv(const Json& rows, std::ostream& out) {
   std::vector<std::string> columns;
   for (const Json& row : rows) {
     for (const auto& [key, value] : row.items()) {
-      if (std::find(columns.begin(), columns.end(), key) == columns.end()) {
+      if (std::ranges::find(columns, key) == columns.end()) {
         columns.push_back(key);
       }
     }

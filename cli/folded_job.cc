@@ -22,8 +22,8 @@ Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec) 
     spec.group = role.role;
     for (std::int32_t* const member : {&spec.peer, &spec.root}) {
       if (*member >= 0) {
-        *member = static_cast<std::int32_t>(
-            std::find(group->ranks.begin(), group->ranks.end(), *member) - group->ranks.begin());
+        *member = static_cast<std::int32_t>(std::ranges::find(group->ranks, *member) -
+                                            group->ranks.begin());
       }
     }
     return {};

@@ -16,7 +16,7 @@ namespace {
 using RoleTransfers = std::map<std::string, std::vector<PlannedTransfer>>;
 
 std::int32_t PositionIn(const ProcessGroup& group, std::int32_t rank) {
-  const auto at = std::find(group.ranks.begin(), group.ranks.end(), rank);
+  const auto at = std::ranges::find(group.ranks, rank);
   return at == group.ranks.end() ? -1 : static_cast<std::int32_t>(at - group.ranks.begin());
 }
 
@@ -49,10 +49,9 @@ RoleTransfers TransfersByRole(const RankClasses& classes, const Graph& graph,
     transfers[role->second.first].push_back(std::move(transfer));
   }
   for (auto& [role, list] : transfers) {
-    std::stable_sort(list.begin(), list.end(),
-                     [](const PlannedTransfer& a, const PlannedTransfer& b) {
-                       return a.spec.index < b.spec.index;
-                     });
+    std::ranges::stable_sort(list, [](const PlannedTransfer& a, const PlannedTransfer& b) {
+      return a.spec.index < b.spec.index;
+    });
   }
   return transfers;
 }

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool EndsWithAny(const std::string& name, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(),
-                     [&name](std::string_view ending) { return name.ends_with(ending); });
+  return std::ranges::any_of(endings,
+                             [&name](std::string_view ending) { return name.ends_with(ending); });
 }
 
 bool IsCaptureFileName(const std::string& name) {
@@ -171,14 +171,13 @@ std::string ChildOfKind(const std::string& path, PathKind wanted) {
       found.push_back(it->path().string());
     }
   }
-  return found.empty() ? std::string() : *std::min_element(found.begin(), found.end());
+  return found.empty() ? std::string() : *std::ranges::min_element(found);
 }
 
 Status CheckPath(const std::string& path, const TakenPaths& taken) {
   const PathKind kind = FindPathKind(path);
   const PathKind wanted = taken.kinds.front();
-  if (std::find(taken.kinds.begin(), taken.kinds.end(), kind) != taken.kinds.end() ||
-      kind == PathKind::kMissing) {
+  if (std::ranges::find(taken.kinds, kind) != taken.kinds.end() || kind == PathKind::kMissing) {
     return {};
   }
   std::error_code error;
@@ -265,9 +264,8 @@ Status CheckGivenPaths(const CLI::App& command) {
   for (const char* const option : {"--machine", "--captured-on"}) {
     REPRISE_TRY(CheckMachinePath(command, option));
   }
-  const auto taken =
-      std::find_if(AllTakenPaths().begin(), AllTakenPaths().end(),
-                   [&](const TakenPaths& of) { return of.command == command.get_name(); });
+  const auto taken = std::ranges::find_if(
+      AllTakenPaths(), [&](const TakenPaths& of) { return of.command == command.get_name(); });
   if (taken == AllTakenPaths().end()) {
     return {};
   }

@@ -14,8 +14,7 @@ namespace {
 
 bool MayInfer(const Report& report) {
   const auto has = [](const std::vector<ClassRow>& rows, std::string_view name) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [name](const ClassRow& row) { return row.name == name; });
+    return std::ranges::any_of(rows, [name](const ClassRow& row) { return row.name == name; });
   };
   return !has(report.phases, Name(Phase::kBackward)) && !report.ranks.empty() &&
          (has(report.classes, Name(OpClass::kAttention)) ||

@@ -1,23 +1,17 @@
 #include "cli/launched_rank.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+
+#include "core/text.h"
 
 namespace reprise {
 namespace {
 
 std::optional<std::int32_t> Number(const char* variable) {
   const char* const text = std::getenv(variable);
-  if (text == nullptr) {
-    return std::nullopt;
-  }
-  const std::string_view view = text;
-  std::int32_t value = 0;
-  const auto parsed = std::from_chars(view.data(), view.data() + view.size(), value);
-  const bool whole = parsed.ec == std::errc() && parsed.ptr == view.data() + view.size();
-  return whole ? std::optional(value) : std::nullopt;
+  return text == nullptr ? std::nullopt : ParseNumber<std::int32_t>(text);
 }
 
 struct Launcher {

@@ -98,9 +98,7 @@ Status MonitorRecording::Merge() {
   const std::int64_t until_ns = MonotonicNs() + kMergeWaitNs;
   for (;;) {
     const auto run = ReadRun(target_.directory);
-    if (run &&
-        std::all_of(run->ranks.begin(), run->ranks.end(),
-                    [](const RankData& data) { return data.closed; }) &&
+    if (run && std::ranges::all_of(run->ranks, [](const RankData& data) { return data.closed; }) &&
         static_cast<std::int32_t>(run->ranks.size()) == target_.rank.world_size) {
       return MergeRun(target_.directory);
     }

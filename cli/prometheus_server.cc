@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -36,10 +37,8 @@ Result<Address> ParseAddress(const std::string& where) {
       address.host = address.host.substr(1, address.host.size() - 2);
     }
   }
-  const char* const end = port.data() + port.size();
-  const auto parsed = std::from_chars(port.data(), end, address.port);
-  if (parsed.ec != std::errc() || parsed.ptr != end || address.port < 0 || address.port > 65'535 ||
-      address.host.empty()) {
+  address.port = ParseNumber<decltype(address.port)>(port).value_or(-1);
+  if (address.port < 0 || address.port > 65'535 || address.host.empty()) {
     return UsageError(fmt::format(
         "--prometheus: '{}' is neither PORT nor ADDRESS:PORT (9400, 0.0.0.0:9400, [::1]:9400)",
         where));

@@ -26,7 +26,7 @@ std::vector<std::string> RunsAt(const std::string& path) {
       runs.push_back(it->path().string());
     }
   }
-  std::sort(runs.begin(), runs.end());
+  std::ranges::sort(runs);
   return runs.empty() ? std::vector<std::string>{path} : runs;
 }
 
@@ -36,9 +36,7 @@ Result<std::vector<RepeatedRun>> ReadRepeats(const std::vector<std::string>& pat
     REPRISE_ASSIGN(const Analysis analysis, AnalyzeRun(path));
     runs.push_back({path, analysis.report.step_time_replayed_ns.value_or(0)});
   }
-  std::stable_sort(runs.begin(), runs.end(), [](const RepeatedRun& a, const RepeatedRun& b) {
-    return a.step_ns < b.step_ns;
-  });
+  std::ranges::stable_sort(runs, {}, &RepeatedRun::step_ns);
   return runs;
 }
 

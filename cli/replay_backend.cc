@@ -19,8 +19,8 @@ bool RunsOperations(const ReplayOptions& options) {
   };
   return options.preset != ReplayPreset::kDry &&
          (runs(options.default_op_mode) ||
-          std::any_of(options.op_modes.begin(), options.op_modes.end(),
-                      [&](const auto& mode) { return runs(mode.second); }));
+          std::ranges::any_of(options.op_modes,
+                              [&](const auto& mode) { return runs(mode.second); }));
 }
 
 bool IsGiven(const BackendSetting& setting, const BackendSettings& settings) {
@@ -51,8 +51,8 @@ std::optional<BackendChoice> ChosenByFlags(const std::string& device,
   std::optional<BackendChoice> choice;
   for (const std::unique_ptr<Backend>& backend : Backends()) {
     const auto owned = backend->settings();
-    if (std::any_of(owned.begin(), owned.end(),
-                    [&](const BackendSetting& setting) { return IsGiven(setting, settings); })) {
+    if (std::ranges::any_of(
+            owned, [&](const BackendSetting& setting) { return IsGiven(setting, settings); })) {
       choice = {std::string(backend->name()), WhyForSettings(*backend)};
     }
   }

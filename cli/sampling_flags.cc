@@ -4,8 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
+
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -26,15 +27,12 @@ Status CheckSource(std::string_view flag, const std::string& name) {
 }
 
 Result<std::int64_t> ParsePeriodNs(const std::string& text) {
-  double period_ms = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, period_ms);
-  if (parsed.ec != std::errc() || parsed.ptr != end || !(period_ms >= kMinPeriodMs) ||
-      period_ms > 1e9) {
+  const auto period_ms = ParseNumber<double>(text);
+  if (!period_ms || !(*period_ms >= kMinPeriodMs) || *period_ms > 1e9) {
     return UsageError(fmt::format(
         "--sample-period: '{}' is no period: milliseconds from {} on, or off", text, kMinPeriodMs));
   }
-  return static_cast<std::int64_t>(period_ms * 1e6);
+  return static_cast<std::int64_t>(*period_ms * 1e6);
 }
 
 // "20,nvml=50": of all sources, then of single ones.

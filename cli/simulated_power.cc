@@ -68,7 +68,7 @@ Status SimulatedPower::Settle(const MachineModel& machine, const ProgramSet& set
         return {};
       }
       for (const std::vector<std::int32_t>& group : role->second) {
-        if (std::find(group.begin(), group.end(), own.first_rank) == group.end()) {
+        if (std::ranges::find(group, own.first_rank) == group.end()) {
           continue;
         }
         if (!IsPointToPoint(spec.kind)) {

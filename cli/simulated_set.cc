@@ -233,7 +233,7 @@ Status SimulatedSet::ReplaceTimes(const DrySet& set) {
       products_at_peak_ns += options.to ? ProductNsAtPeak(options.to->device, work.back()) : 0;
     }
   }
-  if (std::none_of(set.graphs.begin(), set.graphs.end(), HasDurations)) {
+  if (std::ranges::none_of(set.graphs, HasDurations)) {
     return ModelTimes(set, work);
   }
   REPRISE_TRY(FindSource(set));

@@ -261,8 +261,8 @@ class JobSweep {
     for (const SweepKey& key : keys_) {
       table.keys.push_back(key.name);
     }
-    const bool none = std::none_of(rows.begin(), rows.end(),
-                                   [](const JobRow& row) { return row.value("possible", false); });
+    const bool none =
+        std::ranges::none_of(rows, [](const JobRow& row) { return row.value("possible", false); });
     if (none) {
       return BadInput(fmt::format("no configuration can be; the first, {}: {}",
                                   rows.front()["configuration"].get<std::string>(),

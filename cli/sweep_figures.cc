@@ -132,7 +132,7 @@ Json PartJson(const FigurePart& part) {
   comparison.warnings.clear();
   comparison.heat.clear();
   std::erase_if(comparison.rows, [](const ComparedRow& row) {
-    return std::find(kQuantities.begin(), kQuantities.end(), row.name) == kQuantities.end();
+    return std::ranges::find(kQuantities, row.name) == kQuantities.end();
   });
   const bool relative = part.figure == kSweepFigures[1];
   if (relative) {
@@ -157,13 +157,11 @@ using FigureRows = std::vector<const Json*>;
 FigureRows InOrderOfStudy(FigureRows rows) {
   const auto key = [](const Json* row) {
     const std::string layout = TextOf(*row, "layout");
-    const auto setting =
-        std::find(kSettings.begin(), kSettings.end(), TextOf(*row, "setting")) - kSettings.begin();
+    const auto setting = std::ranges::find(kSettings, TextOf(*row, "setting")) - kSettings.begin();
     return std::tuple(layout.find("fsdp") != std::string::npos, -WholeOf(*row, "ep"),
                       WholeOf(*row, "tp"), layout, setting, std::stoll(TextOf(*row, kGridKeys[3])));
   };
-  std::sort(rows.begin(), rows.end(),
-            [&key](const Json* a, const Json* b) { return key(a) < key(b); });
+  std::ranges::sort(rows, [&key](const Json* a, const Json* b) { return key(a) < key(b); });
   return rows;
 }
 
@@ -183,8 +181,8 @@ FigurePart PartOf(const std::string& figure, const std::string& model, const Fig
     least = std::min<std::int64_t>(least, std::stoll(TextOf(*row, kGridKeys[3])));
     settings.insert(TextOf(*row, "setting"));
   }
-  const auto first = *std::find_if(kSettings.begin(), kSettings.end(),
-                                   [&](const char* name) { return settings.contains(name); });
+  const auto first =
+      *std::ranges::find_if(kSettings, [&](const char* name) { return settings.contains(name); });
   const auto last = *std::find_if(kSettings.rbegin(), kSettings.rend(),
                                   [&](const char* name) { return settings.contains(name); });
   const bool micro = figure == kSweepFigures[2];
@@ -210,8 +208,7 @@ FigurePart PartOf(const std::string& figure, const std::string& model, const Fig
                                      : "overlap and recomputation");
   part.notes.push_back(micro ? fmt::format("Setting {}.", first)
                              : fmt::format("Micro-batch {}.", least));
-  if (std::any_of(shown.begin(), shown.end(),
-                  [](const auto* row) { return !Mark(*row).empty(); })) {
+  if (std::ranges::any_of(shown, [](const auto* row) { return !Mark(*row).empty(); })) {
     part.notes.emplace_back("†: does not fit in the modelled memory; shown all the same.");
   }
   return part;
@@ -219,7 +216,7 @@ FigurePart PartOf(const std::string& figure, const std::string& model, const Fig
 
 Status CheckFigures(const std::vector<std::string>& figures) {
   for (const std::string& figure : figures) {
-    if (std::find(kSweepFigures.begin(), kSweepFigures.end(), figure) == kSweepFigures.end()) {
+    if (std::ranges::find(kSweepFigures, figure) == kSweepFigures.end()) {
       return UsageError(fmt::format(
           "--figure {}: a sweep has none; it has parallelism, optimizations and microbatch",
           ShownText(figure)));
@@ -230,11 +227,11 @@ Status CheckFigures(const std::vector<std::string>& figures) {
 
 bool IsOfGrid(const Json& row) {
   return row.is_object() &&
-         std::all_of(kGridKeys.begin(), kGridKeys.end(),
-                     [&row](const char* key) { return !TextOf(row, key).empty(); }) &&
+         std::ranges::all_of(kGridKeys,
+                             [&row](const char* key) { return !TextOf(row, key).empty(); }) &&
          TextOf(row, kGridKeys[3]).find_first_not_of("0123456789") == std::string::npos &&
          TextOf(row, kGridKeys[3]).size() < 10 &&
-         std::find(kSettings.begin(), kSettings.end(), TextOf(row, "setting")) != kSettings.end();
+         std::ranges::find(kSettings, TextOf(row, "setting")) != kSettings.end();
 }
 
 }  // namespace
@@ -262,7 +259,7 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const Json& row
     const FigureRows ordered = InOrderOfStudy(rows_of[model]);
     for (const std::string figure : kSweepFigures) {
       if (wanted.figures.empty() ||
-          std::find(wanted.figures.begin(), wanted.figures.end(), figure) != wanted.figures.end()) {
+          std::ranges::find(wanted.figures, figure) != wanted.figures.end()) {
         parts.push_back(PartJson(PartOf(figure, model, ordered)));
       }
     }

@@ -18,19 +18,18 @@ Result<std::vector<SweepKey>> SplitSweepKeys(const std::vector<std::string>& tex
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     SweepKey key{.name = text.substr(0, equals)};
-    std::replace(key.name.begin(), key.name.end(), '_', '-');
+    std::ranges::replace(key.name, '_', '-');
     if (equals == std::string::npos || equals + 1 == text.size()) {
       return UsageError(
           fmt::format("--sweep {}: expected KEY=VALUE,VALUE, as in tp=1,2,4,8", ShownText(text)));
     }
-    if (std::any_of(keys.begin(), keys.end(),
-                    [&](const SweepKey& other) { return other.name == key.name; })) {
+    if (std::ranges::any_of(keys, [&](const SweepKey& other) { return other.name == key.name; })) {
       return UsageError(fmt::format("--sweep: {} is given twice", ShownText(key.name)));
     }
     key.values = CLI::detail::split(text.substr(equals + 1), ',');
     std::vector<std::string> sorted = key.values;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    std::ranges::sort(sorted);
+    if (std::ranges::adjacent_find(sorted) != sorted.end()) {
       return UsageError(fmt::format("--sweep {}: a value is given twice", ShownText(text)));
     }
     keys.push_back(std::move(key));
@@ -43,7 +42,7 @@ Configuration ValuesOf(const GridRow& row) {
 }
 
 std::size_t IndexOf(const std::vector<std::string>& texts, const std::string& text) {
-  return static_cast<std::size_t>(std::find(texts.begin(), texts.end(), text) - texts.begin());
+  return static_cast<std::size_t>(std::ranges::find(texts, text) - texts.begin());
 }
 
 }  // namespace

@@ -145,8 +145,7 @@ class SweepChart {
         front.push_back(point);
       }
     }
-    std::sort(front.begin(), front.end(),
-              [](const PagePoint& a, const PagePoint& b) { return a.x < b.x; });
+    std::ranges::sort(front, {}, &PagePoint::x);
     std::string path;
     for (const PagePoint& point : front) {
       path +=

@@ -67,7 +67,7 @@ void MarkFront(const SweepTable& table, Json& rows) {
       fitting.push_back(&row);
     }
   }
-  std::sort(fitting.begin(), fitting.end(), [&](const Json* a, const Json* b) {
+  std::ranges::sort(fitting, [&](const Json* a, const Json* b) {
     return std::tuple(TimeOf(*a), other(*a)) < std::tuple(TimeOf(*b), other(*b));
   });
   double least = kNever;
@@ -107,7 +107,7 @@ std::vector<Json> GroupsOf(const SweepTable& table, const Json& rows) {
 
 void RankGroup(const SweepTable& table, Json& rows) {
   std::vector<Json> sorted(rows.begin(), rows.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [&table](const Json& a, const Json& b) {
+  std::ranges::stable_sort(sorted, [&table](const Json& a, const Json& b) {
     const auto key = [&table](const Json& row) {
       return std::tuple(!IsPossible(row), !Fits(row),
                         IsPossible(row) ? MeasureOf(table, row) : kNever);
@@ -139,10 +139,9 @@ std::vector<const Json*> BestRows(const SweepTable& table, const Json& rows, std
 }  // namespace
 
 Status RankRows(SweepTable& table, Json& rows) {
-  table.energy = std::any_of(rows.begin(), rows.end(), [](const Json& row) {
-    return NumberOf(row, "energy_joules") < kNever;
-  });
-  table.tokens = std::any_of(rows.begin(), rows.end(), [](const Json& row) {
+  table.energy = std::ranges::any_of(
+      rows, [](const Json& row) { return NumberOf(row, "energy_joules") < kNever; });
+  table.tokens = std::ranges::any_of(rows, [](const Json& row) {
     return IsPossible(row) && row.value("tokens", std::int64_t{0}) > 0;
   });
   table.same_batch = SameAmounts(rows);
@@ -199,9 +198,8 @@ std::string SweepText(const SweepTable& table, const Json& rows) {
     text += fmt::format("  ! {}\n", warning);
   }
   text += "  ! Every time is modelled: nothing was executed.\n";
-  const auto fitting = static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), Fits));
-  const auto possible =
-      static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), IsPossible));
+  const auto fitting = static_cast<std::size_t>(std::ranges::count_if(rows, Fits));
+  const auto possible = static_cast<std::size_t>(std::ranges::count_if(rows, IsPossible));
   text += fmt::format("{} fit in memory, {} do not, {} cannot be\n\n", fitting, possible - fitting,
                       rows.size() - possible);
   // Columns as wide as their widest cell.

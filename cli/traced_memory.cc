@@ -50,7 +50,7 @@ Result<std::int64_t> PeakOf(const Graph& graph) {
     changes.emplace_back(storage.first, storage.bytes);
     changes.emplace_back(storage.last + 1, -storage.bytes);
   }
-  std::sort(changes.begin(), changes.end());
+  std::ranges::sort(changes);
   std::int64_t now = 0;
   std::int64_t peak = 0;
   for (const auto& [at, bytes] : changes) {
@@ -66,7 +66,7 @@ Result<std::optional<TracedMemory>> TracedMemoryOf(std::span<const Graph> ranks)
   TracedMemory memory;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto& counters = ranks[rank].metadata().diagnostics;
-    if (std::any_of(counters.begin(), counters.end(), [](const auto& counter) {
+    if (std::ranges::any_of(counters, [](const auto& counter) {
           return counter.first == "tensor_identity_unknown" && counter.second > 0;
         })) {
       return std::optional<TracedMemory>();

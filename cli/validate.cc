@@ -59,8 +59,7 @@ struct Findings {
   std::vector<std::string> errors, warnings;
   std::vector<TimingRow> timing;
   [[nodiscard]] bool Ok() const {
-    return errors.empty() &&
-           std::all_of(timing.begin(), timing.end(), [](const TimingRow& row) { return row.Ok(); });
+    return errors.empty() && std::ranges::all_of(timing, &TimingRow::Ok);
   }
 };
 
@@ -142,7 +141,7 @@ void CheckMembership(const Subject& subject, const Graph& graph, Findings& findi
     if (group == subject.groups.end()) {
       ++missing[spec->group];
     } else if (const auto& ranks = group->second.ranks;
-               std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) {
+               std::ranges::find(ranks, rank) == ranks.end()) {
       ++foreign[spec->group];
     }
   }
@@ -183,10 +182,9 @@ void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Fi
         plans[rank].push_back({graph.id(i), *spec});
       }
     }
-    std::stable_sort(plans[rank].begin(), plans[rank].end(),
-                     [](const PlannedTransfer& a, const PlannedTransfer& b) {
-                       return a.spec.index < b.spec.index;
-                     });
+    std::ranges::stable_sort(plans[rank], [](const PlannedTransfer& a, const PlannedTransfer& b) {
+      return a.spec.index < b.spec.index;
+    });
   }
   if (!subject.missing.empty()) {
     findings.warnings.push_back(fmt::format("{}: {}: transfers are not compared between ranks",
@@ -287,8 +285,7 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
 void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
                const ValidateFlags& flags) {
   Json json;
-  json["ok"] = std::all_of(results.begin(), results.end(),
-                           [](const auto& result) { return result.second.Ok(); });
+  json["ok"] = std::ranges::all_of(results, [](const auto& result) { return result.second.Ok(); });
   json["errors"] = Json::array();
   json["warnings"] = Json::array();
   if (flags.timing) {

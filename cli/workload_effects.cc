@@ -90,9 +90,8 @@ Status CheckWorkloadEffects(const WorkloadFlags& flags, const Workload& workload
                             const std::set<std::string>& swept) {
   const auto given = GivenWorkloadOptions(flags);
   for (const EffectOfOption& effect : AllEffects()) {
-    const bool may_have_one =
-        std::any_of(effect.depends.begin(), effect.depends.end(),
-                    [&swept](const char* name) { return swept.contains(name); });
+    const bool may_have_one = std::ranges::any_of(
+        effect.depends, [&swept](const char* name) { return swept.contains(name); });
     if (!given.contains(effect.name) || may_have_one) {
       continue;
     }

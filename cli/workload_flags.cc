@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <variant>
 
 #include "cli/number_checks.h"
@@ -77,14 +76,13 @@ std::vector<std::string> PartsOf(const std::string& text) {
 }
 
 Result<std::int64_t> ParseFlagNumber(const WorkloadOption& option, const std::string& text) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || at != end || number < (MustBePositive(option) ? 1 : 0)) {
+  const int least = MustBePositive(option) ? 1 : 0;
+  const auto number = ParseNumber<std::int64_t>(text);
+  if (!number || *number < least) {
     return UsageError(fmt::format("{}={}: expected a whole number of at least {}", option.name,
-                                  ShownText(text), MustBePositive(option) ? 1 : 0));
+                                  ShownText(text), least));
   }
-  return number;
+  return *number;
 }
 
 // Flags go over what the description says. What a flag breaks is a usage error, what the
@@ -188,7 +186,7 @@ Status CheckWithFlags(const WorkloadFlags& flags, const Workload& w) {
 void AddWorkloadOptions(CLI::App& app, WorkloadFlags& flags,
                         const std::vector<std::string>& without) {
   for (const WorkloadOption& option : AllWorkloadOptions()) {
-    if (std::find(without.begin(), without.end(), option.name) != without.end()) {
+    if (std::ranges::find(without, option.name) != without.end()) {
       continue;
     }
     const std::string name = fmt::format("--{}", option.name);
@@ -218,10 +216,10 @@ void AddWorkloadOptions(CLI::App& app, WorkloadFlags& flags,
 
 Status SetWorkloadOption(const std::string& name, const std::string& text, WorkloadFlags& flags) {
   std::string key = name;
-  std::replace(key.begin(), key.end(), '_', '-');
+  std::ranges::replace(key, '_', '-');
   const auto& options = AllWorkloadOptions();
-  const auto option = std::find_if(options.begin(), options.end(),
-                                   [&](const WorkloadOption& known) { return key == known.name; });
+  const auto option =
+      std::ranges::find_if(options, [&](const WorkloadOption& known) { return key == known.name; });
   if (option == options.end()) {
     return UsageError(fmt::format("the options of a job have no '{}'{}", ShownText(name),
                                   DidYouMean(name, WorkloadOptionNames())));

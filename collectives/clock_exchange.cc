@@ -25,7 +25,7 @@ std::span<std::byte> BytesOf(std::int64_t& value) {
 
 std::vector<std::int32_t> HostLeaders(const Communicator& communicator) {
   std::vector<std::int32_t> leaders(communicator.nodes().begin(), communicator.nodes().end());
-  std::sort(leaders.begin(), leaders.end());
+  std::ranges::sort(leaders);
   leaders.erase(std::unique(leaders.begin(), leaders.end()), leaders.end());
   return leaders;
 }
@@ -39,8 +39,7 @@ ClockExchange::ClockExchange(Communicator& communicator, std::unique_ptr<GroupCo
 
 Result<ClockExchange> ClockExchange::Create(Communicator& communicator,
                                             const std::vector<std::int32_t>& leaders, Clock clock) {
-  const bool leads =
-      std::find(leaders.begin(), leaders.end(), communicator.rank()) != leaders.end();
+  const bool leads = std::ranges::find(leaders, communicator.rank()) != leaders.end();
   std::unique_ptr<GroupComm> group;
   if (leaders.size() > 1) {
     REPRISE_ASSIGN(group, communicator.CreateGroup(leaders));

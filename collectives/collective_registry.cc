@@ -23,8 +23,8 @@ const CollectiveRegistry& CollectiveRegistry::Builtin() {
 }
 
 const Collective* CollectiveRegistry::Find(CommKind kind) const {
-  const auto it = std::find_if(collectives_.begin(), collectives_.end(),
-                               [kind](const auto& entry) { return entry->kind() == kind; });
+  const auto it = std::ranges::find_if(collectives_,
+                                       [kind](const auto& entry) { return entry->kind() == kind; });
   return it == collectives_.end() ? nullptr : it->get();
 }
 

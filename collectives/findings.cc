@@ -20,7 +20,7 @@ std::int64_t HashOfKey(const SequenceKey& key) {
 }
 
 void SortAndKeepFirst(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+  std::ranges::stable_sort(findings, [](const Finding& a, const Finding& b) {
     return std::tie(a.key, a.position, a.order) < std::tie(b.key, b.position, b.order);
   });
   const auto same = [](const Finding& a, const Finding& b) { return a.key == b.key; };
@@ -70,7 +70,7 @@ void Decode(std::string_view text, std::set<std::int64_t>& keys, std::vector<Fin
 
 Result<Findings> GatherFindings(Communicator& communicator, std::vector<Finding> mine) {
   REPRISE_ASSIGN(const auto counts, communicator.AllGather(mine.empty() ? "" : "x"));
-  const auto finders = static_cast<std::size_t>(std::count(counts.begin(), counts.end(), "x"));
+  const auto finders = static_cast<std::size_t>(std::ranges::count(counts, "x"));
   if (finders == 0) {
     return Findings{};
   }

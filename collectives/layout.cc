@@ -69,8 +69,7 @@ void LayBlocks(const CommSpec& spec, const GroupPlace& place, bool total_is_out,
     auto blocks = Blocks(splits, place, layout.element_bytes, name, checker);
     checker.RequireEqual(blocks[static_cast<std::size_t>(place.rank)], own,
                          fmt::format("bytes that {} gives this rank against its own", name));
-    layout.uneven =
-        std::adjacent_find(blocks.begin(), blocks.end(), std::not_equal_to<>()) != blocks.end();
+    layout.uneven = std::ranges::adjacent_find(blocks, std::not_equal_to<>()) != blocks.end();
     if (has_total) {
       checker.RequireEqual(Sum(blocks), total, fmt::format("bytes of {} against the buffer", name));
     }
@@ -164,7 +163,7 @@ int PositionOf(std::int32_t global_rank, std::span<const std::int32_t> ranks) {
   if (global_rank >= 0 && at < ranks.size() && ranks[at] == global_rank) {
     return global_rank;
   }
-  const auto it = std::find(ranks.begin(), ranks.end(), global_rank);
+  const auto it = std::ranges::find(ranks, global_rank);
   return it == ranks.end() ? -1 : static_cast<int>(it - ranks.begin());
 }
 
@@ -184,8 +183,8 @@ Status CheckGroup(const std::vector<std::int32_t>& ranks, int world_size) {
     return UsageError("a process group without ranks");
   }
   std::vector<std::int32_t> sorted = ranks;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) {
     return UsageError("a process group names a rank twice");
   }
   if (sorted.front() < 0 || sorted.back() >= world_size) {

@@ -55,7 +55,7 @@ Row RowOf(const MatchedGroup& group, const Words& blocks_for_me) {
 // Positions of the two members that the message is about; the first of them reports it.
 std::pair<int, int> Choose(const std::vector<Row>& rows, std::size_t n) {
   const auto find = [&](const auto& wanted) {
-    return static_cast<int>(std::find_if(rows.begin(), rows.end(), wanted) - rows.begin());
+    return static_cast<int>(std::ranges::find_if(rows, wanted) - rows.begin());
   };
   const auto has = [n](const Row& row) { return row.length > static_cast<std::int64_t>(n); };
   const auto size = static_cast<int>(rows.size());
@@ -71,7 +71,7 @@ std::pair<int, int> Choose(const std::vector<Row>& rows, std::size_t n) {
     return {0, other};
   }
   const auto by_pair = [](const Row& a, const Row& b) { return a.pair < b.pair; };
-  if (const Row& row = *std::min_element(rows.begin(), rows.end(), by_pair); row.pair != kNobody) {
+  if (const Row& row = *std::ranges::min_element(rows, by_pair); row.pair != kNobody) {
     return MembersOf(row.pair, size);
   }
   // Recorded operations that differ, though the first member has recorded none.

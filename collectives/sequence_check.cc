@@ -71,7 +71,7 @@ class SequenceCheck {
       add(key.source);
       add(key.destination);
     } else {
-      std::for_each(ranks.begin(), ranks.end(), add);
+      std::ranges::for_each(ranks, add);
     }
   }
 
@@ -93,7 +93,7 @@ class SequenceCheck {
     const auto has = [n](const SequenceMember& member) { return n < member.part.length; };
     const auto lacks = std::find_if_not(members_.begin(), members_.end(), has);
     if (lacks != members_.end()) {
-      return MissingText(key_, n, *std::find_if(members_.begin(), members_.end(), has), lacks->rank,
+      return MissingText(key_, n, *std::ranges::find_if(members_, has), lacks->rank,
                          lacks->part.length);
     }
     // Agreement of all with one is agreement of all pairs, except for blocks between pairs.
@@ -111,9 +111,8 @@ class SequenceCheck {
 
   // Some ranks may not have recorded the operation: the first that has stands for the others.
   [[nodiscard]] std::string CheckOperations(std::size_t n) const {
-    const auto recorded = std::find_if(members_.begin(), members_.end(), [n](const auto& member) {
-      return OperationOf(member.part.At(n)->spec) != 0;
-    });
+    const auto recorded = std::ranges::find_if(
+        members_, [n](const auto& member) { return OperationOf(member.part.At(n)->spec) != 0; });
     for (auto other = recorded; other != members_.end(); ++other) {
       std::string what = DifferenceText(key_, n, *recorded, *other, ranks_);
       if (!what.empty()) {
@@ -147,7 +146,7 @@ class SequenceCheck {
 std::string Misplaced(const SequenceKey& key, std::int32_t rank, const PlannedTransfer& first,
                       std::span<const std::int32_t> ranks, int world_size) {
   const auto beyond = [world_size](std::int32_t r) { return r < 0 || r >= world_size; };
-  if (std::any_of(ranks.begin(), ranks.end(), beyond)) {
+  if (std::ranges::any_of(ranks, beyond)) {
     return fmt::format("group '{}' names ranks beyond the {} of this run", key.group, world_size);
   }
   if (ranks.empty()) {

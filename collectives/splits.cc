@@ -31,16 +31,16 @@ void FillFromShares(const Members& members) {
 
 void FillSplits(const Members& members) {
   const CommKind kind = members.front()->spec.kind;
-  const bool same = std::all_of(members.begin(), members.end(),
-                                [kind](const auto* member) { return member->spec.kind == kind; });
+  const bool same = std::ranges::all_of(
+      members, [kind](const auto* member) { return member->spec.kind == kind; });
   if (!same) {
     return;  // a mismatch, which matching reports
   }
   if (HasShares(kind)) {
     FillFromShares(members);
-  } else if (kind == CommKind::kAllToAll &&
-             std::any_of(members.begin(), members.end(),
-                         [](const auto* member) { return HasSplits(member->spec); })) {
+  } else if (kind == CommKind::kAllToAll && std::ranges::any_of(members, [](const auto* member) {
+               return HasSplits(member->spec);
+             })) {
     for (PlannedTransfer* member : members) {
       ListEvenSplits(member->spec, members.size());
     }

@@ -94,8 +94,8 @@ Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions&
     shares.push_back((before_ns + after_ns) / 2 / ns);
     before_ns = after_ns;
   }
-  std::sort(times.begin(), times.end());
-  std::sort(shares.begin(), shares.end());
+  std::ranges::sort(times);
+  std::ranges::sort(shares);
   row.median_ns = Middle(times);
   row.min_ns = times.front();
   row.max_ns = times.back();

@@ -149,7 +149,7 @@ void GemmTuner::TuneLayout(std::string_view program, DType dtype, const std::str
     }
   }
   for (const auto& [size, scores] : classes) {
-    auto best = std::min_element(scores.begin(), scores.end(), [](const Score& a, const Score& b) {
+    auto best = std::ranges::min_element(scores, [](const Score& a, const Score& b) {
       return a.ran != b.ran ? a.ran : a.MeanLog() < b.MeanLog();
     });
     if (scores.front().ran && best->MeanLog() > scores.front().MeanLog() + std::log(kWorthIt)) {

@@ -127,7 +127,7 @@ Json TuningJson(const std::vector<DeviceTuning>& devices) {
 }
 
 void MergeTuning(const DeviceTuning& measured, std::vector<DeviceTuning>& devices) {
-  const auto it = std::find_if(devices.begin(), devices.end(), [&](const DeviceTuning& device) {
+  const auto it = std::ranges::find_if(devices, [&](const DeviceTuning& device) {
     return device.device == measured.device && device.driver == measured.driver;
   });
   if (it == devices.end()) {
@@ -135,8 +135,8 @@ void MergeTuning(const DeviceTuning& measured, std::vector<DeviceTuning>& device
     return;
   }
   for (const TunedGemm& one : measured.gemm) {
-    const auto same = std::find_if(it->gemm.begin(), it->gemm.end(),
-                                   [&](const TunedGemm& old) { return SameKind(old, one); });
+    const auto same =
+        std::ranges::find_if(it->gemm, [&](const TunedGemm& old) { return SameKind(old, one); });
     if (same == it->gemm.end()) {
       it->gemm.push_back(one);
     } else {

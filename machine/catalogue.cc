@@ -27,7 +27,7 @@ std::vector<std::string> MachineNames() {
   for (const EmbeddedMachine& machine : EmbeddedMachines()) {
     names.emplace_back(NameOf(machine));
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -68,10 +68,9 @@ std::vector<std::string> MachinesOfDevice(std::string_view recorded_device) {
 }
 
 bool IsRecordedAs(const DeviceModel& device, std::string_view recorded_device) {
-  return std::any_of(device.recorded_as.begin(), device.recorded_as.end(),
-                     [recorded_device](const std::string& name) {
-                       return recorded_device.find(name) != std::string_view::npos;
-                     });
+  return std::ranges::any_of(device.recorded_as, [recorded_device](const std::string& name) {
+    return recorded_device.find(name) != std::string_view::npos;
+  });
 }
 
 }  // namespace reprise

@@ -92,10 +92,8 @@ class MachineChecks {
     const PowerModel& power = device.power;
     const auto there = [](const OptionalNumber& number) { return number.has_value(); };
     const bool energies = power.memory_joules_per_byte ||
-                          std::any_of(power.matrix_joules_per_flop.begin(),
-                                      power.matrix_joules_per_flop.end(), there) ||
-                          std::any_of(power.vector_joules_per_flop.begin(),
-                                      power.vector_joules_per_flop.end(), there);
+                          std::ranges::any_of(power.matrix_joules_per_flop, there) ||
+                          std::ranges::any_of(power.vector_joules_per_flop, there);
     if (energies && !HasPower(device)) {
       return Wrong(
           "device.power is not complete; modelled power needs device.power.idle, .limit, .memory "

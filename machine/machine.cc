@@ -88,14 +88,14 @@ std::int64_t MachineModel::DomainDevices(std::size_t level) const {
 }
 
 const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class) {
-  const auto at = std::find_if(device.classes.begin(), device.classes.end(),
-                               [&](const auto& of) { return of.op_class == op_class; });
+  const auto at =
+      std::ranges::find_if(device.classes, [&](const auto& of) { return of.op_class == op_class; });
   return at == device.classes.end() ? nullptr : &*at;
 }
 
 const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype) {
-  const auto at = std::find_if(of_class.types.begin(), of_class.types.end(),
-                               [&](const auto& of) { return of.dtype == dtype; });
+  const auto at =
+      std::ranges::find_if(of_class.types, [&](const auto& of) { return of.dtype == dtype; });
   return at == of_class.types.end() ? nullptr : &*at;
 }
 

@@ -141,10 +141,9 @@ class Reader {
     if (names == device->end()) {
       return {};
     }
-    const bool texts =
-        names->is_array() && std::all_of(names->begin(), names->end(), [](const Json& name) {
-          return name.is_string() && !name.get_ref<const std::string&>().empty();
-        });
+    const bool texts = names->is_array() && std::ranges::all_of(*names, [](const Json& name) {
+                         return name.is_string() && !name.get_ref<const std::string&>().empty();
+                       });
     if (!texts) {
       return Wrong("device.recorded_as: expected a list of texts");
     }
@@ -247,7 +246,7 @@ class Reader {
 
   // Whether numbers lie below the path.
   [[nodiscard]] bool IsGroup(const std::string& path) const {
-    return path == "links" || std::any_of(fields_.begin(), fields_.end(), [&](const auto& entry) {
+    return path == "links" || std::ranges::any_of(fields_, [&](const auto& entry) {
              return entry.first.starts_with(path + ".");
            });
   }
@@ -353,7 +352,7 @@ class Reader {
 
 // Innermost first; the one without a size is outermost.
 void OrderLinks(std::vector<LinkLevel>& links) {
-  std::stable_sort(links.begin(), links.end(), [](const LinkLevel& a, const LinkLevel& b) {
+  std::ranges::stable_sort(links, [](const LinkLevel& a, const LinkLevel& b) {
     const auto rank = [](const LinkLevel& link) {
       return link.spans() == 0 ? INT64_MAX : link.spans();
     };

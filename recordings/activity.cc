@@ -73,13 +73,12 @@ void SplitIdle(std::span<const StepWindow> steps, std::span<const std::int64_t> 
 
 std::vector<std::int64_t> TakeSorted(std::vector<RecordedOperation> operations,
                                      std::vector<LaunchedSlice> slices, RankRecording& rank) {
-  std::stable_sort(operations.begin(), operations.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(operations, [](const auto& a, const auto& b) {
     return a.thread != b.thread ? a.thread < b.thread : a.start_ns < b.start_ns;
   });
   rank.operations = std::move(operations);
-  std::stable_sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) {
-    return a.first.start_ns < b.first.start_ns;
-  });
+  std::ranges::stable_sort(
+      slices, [](const auto& a, const auto& b) { return a.first.start_ns < b.first.start_ns; });
   std::vector<std::int64_t> launched_ns;
   for (const auto& [slice, launched] : slices) {
     rank.slices.push_back(slice);

@@ -200,13 +200,12 @@ std::vector<std::pair<std::int64_t, std::int64_t>> PairThreads(const RankRecordi
       candidates.push_back({common, thread_a, thread_b});
     }
   }
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const auto& x, const auto& y) { return x.common > y.common; });
+  std::ranges::stable_sort(candidates,
+                           [](const auto& x, const auto& y) { return x.common > y.common; });
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
   for (const Candidate& of : candidates) {
-    const bool taken = std::any_of(pairs.begin(), pairs.end(), [&of](const auto& pair) {
-      return pair.first == of.a || pair.second == of.b;
-    });
+    const bool taken = std::ranges::any_of(
+        pairs, [&of](const auto& pair) { return pair.first == of.a || pair.second == of.b; });
     if (!taken) {
       pairs.emplace_back(of.a, of.b);
     }
@@ -250,7 +249,7 @@ std::vector<AlignedPair> AlignRanks(const RankRecording& a, const RankRecording&
       }
     }
   }
-  std::sort(out.begin(), out.end(), [](const auto& x, const auto& y) { return x.a < y.a; });
+  std::ranges::sort(out, [](const auto& x, const auto& y) { return x.a < y.a; });
   return out;
 }
 

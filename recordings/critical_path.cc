@@ -38,8 +38,7 @@ std::vector<PathPart> CriticalPathOf(std::span<const Graph* const> graphs) {
       out.push_back({name, ns});
     }
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.ns > b.ns; });
   return out;
 }
 

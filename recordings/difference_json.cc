@@ -123,7 +123,7 @@ Json LaneJson(const RankRecording& rank, BusySlice::Lane lane, std::int64_t span
   Json runs = Json::array();
   constexpr float kHardly = 0.05F;  // of a bin: blank
   for (std::size_t bin = 0; bin < kTimelineBins; ++bin) {
-    const auto most = std::max_element(bins[bin].begin(), bins[bin].end());
+    const auto most = std::ranges::max_element(bins[bin]);
     if (*most < kHardly) {
       continue;
     }

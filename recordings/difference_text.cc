@@ -78,7 +78,7 @@ class DifferenceText {
 
  private:
   [[nodiscard]] std::size_t Lines() const {
-    return static_cast<std::size_t>(std::count(text_.begin(), text_.end(), '\n'));
+    return static_cast<std::size_t>(std::ranges::count(text_, '\n'));
   }
   // Rows of a table for which there are lines: its heading takes three, the last line of all one.
   [[nodiscard]] std::size_t RowsLeft(std::size_t rows, std::size_t most) const {
@@ -256,7 +256,7 @@ class DifferenceText {
     std::vector<std::string> names;
     for (const auto* recording : {&a_, &b_}) {
       for (const PathPart& part : recording->critical_path) {
-        if (std::find(names.begin(), names.end(), part.name) == names.end()) {
+        if (std::ranges::find(names, part.name) == names.end()) {
           names.push_back(part.name);
         }
       }

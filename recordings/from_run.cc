@@ -79,7 +79,7 @@ class RunRankReader {
   [[nodiscard]] std::vector<std::size_t> ByStart() const {
     std::vector<std::size_t> order(data_.nodes.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [this](std::size_t a, std::size_t b) {
       return data_.nodes[a].recorded_start_ns < data_.nodes[b].recorded_start_ns;
     });
     return order;

@@ -68,9 +68,8 @@ class PassFinder {
     for (const RecordedOperation& of : rank_.operations) {
       attentions[of.thread] += AttentionOf(of) ? 1 : 0;
     }
-    const auto most =
-        std::max_element(attentions.begin(), attentions.end(),
-                         [](const auto& x, const auto& y) { return x.second < y.second; });
+    const auto most = std::ranges::max_element(
+        attentions, [](const auto& x, const auto& y) { return x.second < y.second; });
     if (most == attentions.end() || most->second == 0) {
       return {};
     }
@@ -148,9 +147,8 @@ double PerSecond(double tokens, double ns) { return ns > 0 ? tokens / ns * 1e9 :
 std::string_view Name(PassKind kind) { return kind == PassKind::kPrefill ? "prefill" : "decode"; }
 
 std::optional<InferencePhases> FindInference(const RankRecording& rank) {
-  const bool trains =
-      std::any_of(rank.operations.begin(), rank.operations.end(),
-                  [](const RecordedOperation& of) { return of.phase == Phase::kBackward; });
+  const bool trains = std::ranges::any_of(
+      rank.operations, [](const RecordedOperation& of) { return of.phase == Phase::kBackward; });
   if (trains) {
     return std::nullopt;
   }
@@ -181,8 +179,8 @@ std::optional<InferencePhases> FindInference(const RankRecording& rank) {
   }
   out.prefill_tokens_per_second = PerSecond(prefill_tokens, prefill_ns);
   out.decode_tokens_per_second = PerSecond(decode_tokens, decode_ns);
-  const bool caches = std::any_of(out.passes.begin(), out.passes.end(),
-                                  [](const InferencePass& pass) { return pass.cache_bytes > 0; });
+  const bool caches = std::ranges::any_of(
+      out.passes, [](const InferencePass& pass) { return pass.cache_bytes > 0; });
   if (caches && !growth.empty()) {
     out.cache_growth_bytes = Median(growth).value_or(0);
   }

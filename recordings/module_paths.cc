@@ -55,8 +55,8 @@ void FillModulePaths(const Graph& graph, std::vector<RecordedOperation>& operati
     }
   }
   for (auto& [thread, calls] : threads) {
-    std::stable_sort(calls.begin(), calls.end(),
-                     [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+    std::ranges::stable_sort(
+        calls, [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
     ModulePathWalk walk(ranges[thread]);
     for (RecordedOperation* call : calls) {
       call->module = walk.PathAt(call->start_ns);

@@ -126,9 +126,8 @@ std::vector<double> ValuesNamed(const std::string& name,
                                 const std::vector<std::vector<RecordedQuantity>>& repeats) {
   std::vector<double> values;
   for (const auto& quantities : repeats) {
-    const auto found =
-        std::find_if(quantities.begin(), quantities.end(),
-                     [&name](const RecordedQuantity& of) { return of.like.name == name; });
+    const auto found = std::ranges::find_if(
+        quantities, [&name](const RecordedQuantity& of) { return of.like.name == name; });
     if (found != quantities.end()) {
       values.push_back(found->value);
     }
@@ -155,9 +154,8 @@ std::vector<RecordedQuantity> QuantitiesOf(const RecordedJob& job, const Recordi
 Comparison CompareRecordedSides(const std::vector<ComparedSide>& sides,
                                 const std::vector<SideQuantities>& quantities) {
   Comparison out{.recorded = true};
-  out.repeats_are_runs =
-      std::all_of(quantities.begin(), quantities.end(),
-                  [](const SideQuantities& of) { return of.repeats.size() > 1; });
+  out.repeats_are_runs = std::ranges::all_of(
+      quantities, [](const SideQuantities& of) { return of.repeats.size() > 1; });
   std::set<std::string> names;
   for (ComparedRow& like : RowsOf(quantities)) {
     std::vector<SideValues> values;
@@ -236,9 +234,7 @@ HeatMap HeatOf(const RecordedJob& job, const RankComparison& ranks, const HeatMa
                             rank.waited_ns, rank.idle_ns}) {
       row.values.emplace_back(ns * kSecondsOfNs);
     }
-    const auto found =
-        std::find_if(reported.ranks.begin(), reported.ranks.end(),
-                     [&rank](const HeatMap::Rank& of) { return of.rank == rank.rank; });
+    const auto found = std::ranges::find(reported.ranks, rank.rank, &HeatMap::Rank::rank);
     for (const std::size_t m : more) {
       row.values.push_back(found == reported.ranks.end() ? std::nullopt : found->values[m]);
     }

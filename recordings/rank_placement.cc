@@ -87,8 +87,8 @@ std::optional<std::int32_t> MostHaveMore(const RankPlacement& of, const Others& 
       ++known;
     }
   }
-  const auto usual = std::find_if(counts.begin(), counts.end(),
-                                  [known](const auto& entry) { return 2 * entry.second > known; });
+  const auto usual =
+      std::ranges::find_if(counts, [known](const auto& entry) { return 2 * entry.second > known; });
   const std::int32_t own = number_of(of);
   return usual != counts.end() && own >= least && own < usual->first ? std::optional(usual->first)
                                                                      : std::nullopt;

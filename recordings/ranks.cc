@@ -49,8 +49,8 @@ void FindSlots(bool all_there, std::vector<RankLoad>& ranks) {
     hosts[rank.host].push_back(&rank);
   }
   for (const auto& [host, here] : hosts) {
-    if (host.empty() || std::all_of(here.begin(), here.end(),
-                                    [](const RankLoad* rank) { return rank->slot >= 0; })) {
+    if (host.empty() ||
+        std::ranges::all_of(here, [](const RankLoad* rank) { return rank->slot >= 0; })) {
       continue;
     }
     for (std::size_t i = 0; i < here.size(); ++i) {
@@ -67,8 +67,7 @@ std::string PlaceText(const RankLoad& rank) {
 
 void ObserveStragglers(const RecordedJob& job, RankComparison& out) {
   const auto is_straggler = [&out](std::size_t i) {
-    return std::find(out.stragglers.begin(), out.stragglers.end(), out.ranks[i].rank) !=
-           out.stragglers.end();
+    return std::ranges::find(out.stragglers, out.ranks[i].rank) != out.stragglers.end();
   };
   std::vector<const RankPlacement*> others;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
@@ -136,14 +135,14 @@ std::vector<ClassSpread> SpreadsOf(const RecordedJob& job) {
     }
     const bool all = by_rank.size() == job.ranks.size();
     spread.least_ns =
-        all ? std::min_element(by_rank.begin(), by_rank.end(),
-                               [](const auto& x, const auto& y) { return x.second < y.second; })
+        all ? std::ranges::min_element(
+                  by_rank, [](const auto& x, const auto& y) { return x.second < y.second; })
                   ->second
             : 0;
     spread.mean_ns = total / all_ranks;
     out.push_back(std::move(spread));
   }
-  std::stable_sort(out.begin(), out.end(), [](const auto& x, const auto& y) {
+  std::ranges::stable_sort(out, [](const auto& x, const auto& y) {
     return x.most_ns - x.least_ns > y.most_ns - y.least_ns;
   });
   return out;
@@ -164,7 +163,7 @@ double MedianWork(const std::vector<RankLoad>& ranks) {
   for (const RankLoad& rank : ranks) {
     work.emplace_back(rank.operations_ns, rank.alike);
   }
-  std::sort(work.begin(), work.end());
+  std::ranges::sort(work);
   std::int64_t left = (RanksIn(ranks) - 1) / 2;
   for (const auto& [ns, alike] : work) {
     if (left < alike) {
@@ -178,8 +177,7 @@ double MedianWork(const std::vector<RankLoad>& ranks) {
 std::string MoreStragglers(const RankComparison& of, const RankLoad& worst) {
   std::int64_t more = 0;
   for (const RankLoad& rank : of.ranks) {
-    const bool straggles =
-        std::find(of.stragglers.begin(), of.stragglers.end(), rank.rank) != of.stragglers.end();
+    const bool straggles = std::ranges::find(of.stragglers, rank.rank) != of.stragglers.end();
     more += straggles && rank.rank != worst.rank ? rank.alike : 0;
   }
   return more > 0 ? fmt::format("; {} {} the median by over {:.0f} %", Counted(more, "more rank"),
@@ -201,9 +199,7 @@ std::string VerdictOf(const RecordedJob& job, const RankComparison& of) {
         "their mean",
         job.label, ranks, 100 * of.imbalance);
   }
-  const auto worst = std::max_element(
-      of.ranks.begin(), of.ranks.end(),
-      [](const RankLoad& x, const RankLoad& y) { return x.operations_ns < y.operations_ns; });
+  const auto worst = std::ranges::max_element(of.ranks, {}, &RankLoad::operations_ns);
   double others = 0;
   for (const RankLoad& rank : of.ranks) {
     others += rank.rank == worst->rank ? 0 : static_cast<double>(rank.alike) * rank.waited_ns;

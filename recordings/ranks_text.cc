@@ -49,8 +49,7 @@ std::string PlaceCell(const RankLoad& rank) {
 
 // Of a folded simulation.
 bool HasClasses(const RankComparison& of) {
-  return std::any_of(of.ranks.begin(), of.ranks.end(),
-                     [](const RankLoad& rank) { return rank.alike > 1; });
+  return std::ranges::any_of(of.ranks, [](const RankLoad& rank) { return rank.alike > 1; });
 }
 
 Table RankTable(const RankComparison& of, std::size_t most) {

@@ -48,7 +48,7 @@ class RowTable {
       row.shape = std::get<2>(key);
       out.push_back(std::move(row));
     }
-    std::stable_sort(out.begin(), out.end(), [](const auto& x, const auto& y) {
+    std::ranges::stable_sort(out, [](const auto& x, const auto& y) {
       const auto key = [](const AlignedRow& of) {
         return std::pair(std::abs(of.difference_ns()), std::max(of.a.ns, of.b.ns));
       };
@@ -94,8 +94,7 @@ class Differencer {
   }
 
   static bool HasDevices(const RecordedJob& of) {
-    return std::any_of(of.ranks.begin(), of.ranks.end(),
-                       [](const RankRecording& rank) { return rank.HasDevice(); });
+    return std::ranges::any_of(of.ranks, &RankRecording::HasDevice);
   }
 
   void PairRanks() {

@@ -34,7 +34,7 @@ bool IsPower(const Metric& metric) {
 // A device's counter of joules, where its power is read, too.
 bool IsReadTwice(const RankData& rank, const Metric& metric) {
   return metric.kind == MetricKind::kEnergy &&
-         std::any_of(rank.metrics.begin(), rank.metrics.end(), [&metric](const Metric& other) {
+         std::ranges::any_of(rank.metrics, [&metric](const Metric& other) {
            return IsPower(other) && other.kind != MetricKind::kEnergy &&
                   other.device == metric.device && other.source == metric.source;
          });
@@ -91,13 +91,14 @@ std::optional<std::int64_t> ThrottledAfter(const RankData& rank, const SampleTab
     std::int64_t followed = 0;
     const std::vector<SeriesStep> states = samples.Steps(metric, window);
     for (const Interval& stretch : stretches) {
-      followed += std::any_of(states.begin(), states.end(),
+      followed +=
+          std::ranges::any_of(states,
                               [&stretch](const SeriesStep& state) {
                                 return state.value > 0 && state.end_ns > stretch.first &&
                                        state.begin_ns <= stretch.second + kThrottleFollowsNs;
                               })
-                      ? 1
-                      : 0;
+              ? 1
+              : 0;
     }
     return followed;
   }

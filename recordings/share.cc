@@ -111,8 +111,7 @@ std::vector<ShareRow> ShareTable::Take() {
   for (auto& [op_class, row] : rows_) {
     out.push_back(std::move(row));
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const auto& x, const auto& y) { return x.a.ns > y.a.ns; });
+  std::ranges::stable_sort(out, [](const auto& x, const auto& y) { return x.a.ns > y.a.ns; });
   return out;
 }
 

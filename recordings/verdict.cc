@@ -39,8 +39,8 @@ std::vector<Cause> CausesOf(const RecordingDifference& of) {
       : of.totals_a.on_device ? "idle time"
                               : "time between operations",
       launches ? a.launch_wait_ns : a.other_idle_ns, launches ? b.launch_wait_ns : b.other_idle_ns);
-  std::stable_sort(causes.begin(), causes.end(),
-                   [](const Cause& x, const Cause& y) { return std::abs(x.ns) > std::abs(y.ns); });
+  std::ranges::stable_sort(
+      causes, [](const Cause& x, const Cause& y) { return std::abs(x.ns) > std::abs(y.ns); });
   return causes;
 }
 

@@ -22,8 +22,8 @@ std::optional<Clocks> ClocksFrom(const RunData& run, const char* fact) {
       clocks.try_emplace(rank.host, std::move(*readings));
     }
   }
-  const bool all = std::all_of(run.ranks.begin(), run.ranks.end(),
-                               [&clocks](const RankData& r) { return clocks.contains(r.host); });
+  const bool all = std::ranges::all_of(
+      run.ranks, [&clocks](const RankData& r) { return clocks.contains(r.host); });
   return all ? std::optional(std::move(clocks)) : std::nullopt;
 }
 
@@ -66,17 +66,16 @@ HostClock Inverse(const HostClock& clock, const RankData& rank) {
 }  // namespace
 
 ClockRelation::ClockRelation(const RunData& run) {
-  one_host_ = std::all_of(run.ranks.begin(), run.ranks.end(),
-                          [&run](const RankData& r) { return r.host == run.ranks.front().host; });
+  one_host_ = std::ranges::all_of(
+      run.ranks, [&run](const RankData& r) { return r.host == run.ranks.front().host; });
   if (one_host_) {
     return;
   }
   if (auto clocks = ClocksFrom(run, kFactClockReadings)) {
     clocks_ = std::move(*clocks);
   } else if (auto wall = ClocksFrom(run, kFactWallReadings)) {
-    const auto first = std::find_if(run.ranks.begin(), run.ranks.end(), [](const RankData& rank) {
-      return rank.facts.contains(kFactWallReadings);
-    });
+    const auto first = std::ranges::find_if(
+        run.ranks, [](const RankData& rank) { return rank.facts.contains(kFactWallReadings); });
     clocks_ = std::move(*wall);
     by_wall_clock_ = true;
     wall_reference_ = first->host;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <filesystem>
 #include <numeric>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "core/checksums.h"
 #include "core/parallel.h"
+#include "core/text.h"
 #include "run/database.h"
 #include "run/manifest.h"
 #include "run/memory_need.h"
@@ -36,7 +36,7 @@ Status ReadRank(const std::string& directory, int rank, RankContent content,
                 const std::vector<std::int32_t>& merged_ranks, RankPart& part) {
   if (std::filesystem::exists(RankPath(directory, rank))) {
     REPRISE_ASSIGN(part.data, ReadRankFile(directory, rank, content, part.notes));
-  } else if (std::find(merged_ranks.begin(), merged_ranks.end(), rank) != merged_ranks.end()) {
+  } else if (std::ranges::find(merged_ranks, rank) != merged_ranks.end()) {
     REPRISE_ASSIGN(part.data, ReadRankFromMerged(directory, rank, content));
     part.notes.push_back(
         fmt::format("rank {0}: rank{0}.sqlite is missing; run.sqlite has its {1}", rank,
@@ -74,7 +74,7 @@ Result<std::vector<RankPart>> ReadParts(const std::string& directory,
 // What is true of all ranks alike is said once.
 void AddNotes(std::vector<std::string>& of_rank, std::vector<std::string>& notes) {
   for (std::string& note : of_rank) {
-    if (NamesARank(note) || std::find(notes.begin(), notes.end(), note) == notes.end()) {
+    if (NamesARank(note) || std::ranges::find(notes, note) == notes.end()) {
       notes.push_back(std::move(note));
     }
   }
@@ -89,13 +89,13 @@ std::int32_t RanksOnDisk(const std::string& directory) {
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
     const std::string name = it->path().filename().string();
-    std::int32_t rank = -1;
     if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
       continue;
     }
-    const char* last = name.data() + name.size() - kSuffix.size();
-    const auto parsed = std::from_chars(name.data() + kPrefix.size(), last, rank);
-    if (parsed.ec == std::errc() && parsed.ptr == last && rank >= 0 && rank < kMaxRanks) {
+    const std::string_view number = std::string_view(name).substr(kPrefix.size());
+    const std::int32_t rank =
+        ParseNumber<std::int32_t>(number.substr(0, number.size() - kSuffix.size())).value_or(-1);
+    if (rank >= 0 && rank < kMaxRanks) {
       ranks = std::max(ranks, rank + 1);
     }
   }
@@ -148,7 +148,7 @@ std::vector<std::string> RunFiles(const std::string& directory) {
       names.push_back(name);
     }
   }
-  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+  std::ranges::sort(names, [](const std::string& a, const std::string& b) {
     return std::pair(a.size(), a) < std::pair(b.size(), b);  // rank5 before rank21
   });
   return names;

@@ -34,8 +34,8 @@ std::string CreateTable(const RunTable& table) {
 
 // The table whose rows, with their medians, are `nodes`.
 const RunTable& NodeTable() {
-  return *std::find_if(RunTables().begin(), RunTables().end(),
-                       [](const RunTable& table) { return !table.medians.empty(); });
+  return *std::ranges::find_if(RunTables(),
+                               [](const RunTable& table) { return !table.medians.empty(); });
 }
 
 std::string Version() { return fmt::format("PRAGMA user_version={};", kRunSchemaVersion); }

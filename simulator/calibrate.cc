@@ -304,8 +304,8 @@ double NsAtPeaks(const DeviceModel& device, const OperatorWork& work) {
 }
 
 Result<MachineModel> FitMachine(const MachineModel& base, std::span<const CaptureTimes> captures) {
-  if (std::all_of(captures.begin(), captures.end(),
-                  [](const CaptureTimes& capture) { return capture.points.empty(); })) {
+  if (std::ranges::all_of(captures,
+                          [](const CaptureTimes& capture) { return capture.points.empty(); })) {
     return BadInput(
         fmt::format("{}: no operation has known FLOPs or bytes and a time, so that there is "
                     "nothing to fit; capture with shapes (record_shapes=True)",

@@ -112,7 +112,7 @@ class CapturedSharing {
         changes.emplace_back(end_ns[match], false, match);
       }
     }
-    std::sort(changes.begin(), changes.end());
+    std::ranges::sort(changes);
     std::vector<double> moved_ns(matches_);
     std::vector<double> part(matches_, 1);
     std::vector<std::int64_t> since_ns = begin_ns;

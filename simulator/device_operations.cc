@@ -5,7 +5,7 @@
 namespace reprise {
 
 bool HasStreams(std::span<const Graph> graphs) {
-  return std::any_of(graphs.begin(), graphs.end(), [](const Graph& graph) {
+  return std::ranges::any_of(graphs, [](const Graph& graph) {
     for (Graph::Index i = 0; i < graph.size(); ++i) {
       if (graph.comm(i) == nullptr && graph.actor(i).kind == Actor::Kind::kStream) {
         return true;

@@ -67,8 +67,7 @@ class EventScheduler {
     if (timing_.size() > 0) {
       const std::vector<std::int64_t>& start = schedule_.start_ns;
       const std::vector<std::int64_t>& end = schedule_.end_ns;
-      schedule_.makespan_ns =
-          *std::max_element(end.begin(), end.end()) - *std::min_element(start.begin(), start.end());
+      schedule_.makespan_ns = *std::ranges::max_element(end) - *std::ranges::min_element(start);
     }
     return std::move(schedule_);
   }

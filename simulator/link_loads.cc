@@ -18,7 +18,7 @@ class LoadList {
       : network_(network),
         transfer_(transfer),
         sorted_(transfer.devices.begin(), transfer.devices.end()) {
-    std::sort(sorted_.begin(), sorted_.end());
+    std::ranges::sort(sorted_);
     top_ = network.LevelOf(sorted_.front(), sorted_.back());
   }
 
@@ -95,8 +95,7 @@ class LoadList {
     }
     const std::int32_t root = transfer_.devices[static_cast<std::size_t>(transfer_.root)];
     const std::int64_t of_root = network_.DomainOf(root, level);
-    const auto home = std::find_if(domains.begin(), domains.end(),
-                                   [&](const DomainMembers& at) { return at.domain == of_root; });
+    const auto home = std::ranges::find(domains, of_root, &DomainMembers::domain);
     if (home == domains.end()) {
       return;  // of another node: its messages to the root cross the levels above
     }

@@ -46,7 +46,7 @@ void MaxMinFair::RemoveFlow(Flow flow) {
   FlowState& state = flows_[flow];
   for (const Crossing& crossing : state.crossings) {
     std::vector<Flow>& flows = links_[crossing.link].flows;
-    *std::find(flows.begin(), flows.end(), flow) = flows.back();
+    *std::ranges::find(flows, flow) = flows.back();
     flows.pop_back();
     Touch(crossing.link);
   }
@@ -139,7 +139,7 @@ void MaxMinFair::Fill() {
       bounded.emplace_back(state.most, flow);
     }
   }
-  std::sort(bounded.begin(), bounded.end());
+  std::ranges::sort(bounded);
   for (const Link link : component_links_) {
     if (links_[link].filling > 0) {
       shares.emplace(ShareOf(links_[link]), link);

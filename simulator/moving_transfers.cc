@@ -33,8 +33,8 @@ bool MovingTransfers::Join(std::int32_t match, std::uint32_t node, std::int64_t 
   }
   Advance(state, now_ns);
   const double at_ns = state.progress_ns + static_cast<double>(own_ns - (now_ns - from_ns));
-  const auto place = std::find_if(state.milestones.begin(), state.milestones.end(),
-                                  [at_ns](const Milestone& other) { return other.at_ns < at_ns; });
+  const auto place = std::ranges::find_if(
+      state.milestones, [at_ns](const Milestone& other) { return other.at_ns < at_ns; });
   state.milestones.insert(place, {at_ns, node});
   Touch(number);
   return begins;
@@ -66,7 +66,7 @@ bool MovingTransfers::Reaches(std::uint32_t match, std::uint32_t version, std::i
     return true;
   }
   state.open = false;
-  const auto starts = std::find(starting_.begin(), starting_.end(), match);
+  const auto starts = std::ranges::find(starting_, match);
   if (starts != starting_.end()) {
     starting_.erase(starts);
   } else if (state.moves) {

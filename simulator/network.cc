@@ -12,21 +12,23 @@
 #include "core/counted.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
+#include "core/text.h"
 
 namespace reprise {
-namespace {}  // namespace
 
 Result<SlowLink> ParseSlowLink(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   const std::size_t at = text.find('@');
   SlowLink slow;
   slow.name = text.substr(0, std::min(at, equals));
+  slow.factor = ParseNumber<double>(text.substr(equals + 1)).value_or(0);
+  if (at < equals) {
+    slow.domain =
+        ParseNumber<std::int64_t>(text.substr(at + 1, equals - at - 1)).value_or(slow.domain);
+  }
   const bool domain_ok =
-      at == std::string::npos || equals == std::string::npos ||
-      (at < equals && ParseWhole(text.substr(at + 1, equals - at - 1), slow.domain) &&
-       slow.domain >= 0);
-  if (equals == std::string::npos || slow.name.empty() || !domain_ok ||
-      !ParseWhole(text.substr(equals + 1), slow.factor) || !(slow.factor > 0) ||
+      at == std::string::npos || equals == std::string::npos || (at < equals && slow.domain >= 0);
+  if (equals == std::string::npos || slow.name.empty() || !domain_ok || !(slow.factor > 0) ||
       !std::isfinite(slow.factor)) {
     return UsageError(fmt::format(
         "--link {}: expected NAME=F or NAME@DOMAIN=F with a factor above 0 on the bandwidth, as in "

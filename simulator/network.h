@@ -22,7 +22,6 @@
 // adapters, and crosses every level of the network up to the one that joins both ends.
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -49,13 +48,6 @@ struct SlowLink {
   double factor = 1;
 };
 [[nodiscard]] Result<SlowLink> ParseSlowLink(const std::string& text);
-// Whether all of `text` is a number, which `value` gets.
-template <typename Number>
-[[nodiscard]] bool ParseWhole(std::string_view text, Number& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 // A group's place on a machine, as far as the time of a collective depends on it.
 struct LevelShape {
   std::int64_t domains = 0;  // of the level below, with members; level 0: members

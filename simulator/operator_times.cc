@@ -47,9 +47,8 @@ void AddStarts(const DeviceModel& from, DeviceModel& to) {
     if (!of_class.start_ns) {
       continue;
     }
-    const auto at = std::find_if(to.classes.begin(), to.classes.end(), [&](const auto& own) {
-      return own.op_class == of_class.op_class;
-    });
+    const auto at = std::ranges::find_if(
+        to.classes, [&](const auto& own) { return own.op_class == of_class.op_class; });
     if (at == to.classes.end()) {
       to.classes.push_back({of_class.op_class, {}, of_class.start_ns, {}});
     } else if (!at->start_ns) {

@@ -120,11 +120,9 @@ class PowerSettlement {
   void FindTracks() {
     out_.window = {0, 1};
     if (!schedule_.start_ns.empty()) {
-      out_.window.begin_ns =
-          *std::min_element(schedule_.start_ns.begin(), schedule_.start_ns.end());
+      out_.window.begin_ns = *std::ranges::min_element(schedule_.start_ns);
       out_.window.end_ns =
-          std::max(*std::max_element(schedule_.end_ns.begin(), schedule_.end_ns.end()),
-                   out_.window.begin_ns + 1);
+          std::max(*std::ranges::max_element(schedule_.end_ns), out_.window.begin_ns + 1);
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       tracks_[d] = TrackPower(devices_[d].nodes, TimesOf(devices_[d]), curve_,

@@ -21,7 +21,7 @@ std::vector<PowerEvent> EventsOf(std::span<const PoweredTime> times) {
     events.push_back({times[i].begin_ns, true, i});
     events.push_back({times[i].end_ns, false, i});
   }
-  std::sort(events.begin(), events.end(), [](const PowerEvent& a, const PowerEvent& b) {
+  std::ranges::sort(events, [](const PowerEvent& a, const PowerEvent& b) {
     return std::tie(a.time_ns, a.begins, a.at) < std::tie(b.time_ns, b.begins, b.at);
   });
   return events;
@@ -72,7 +72,7 @@ PowerTrack TrackPower(std::span<const PoweredNode> nodes, std::span<const Powere
     if (event.begins) {
       running.push_back(event.at);
     } else {
-      running.erase(std::find(running.begin(), running.end(), event.at));
+      running.erase(std::ranges::find(running, event.at));
     }
   }
   until(window.end_ns);

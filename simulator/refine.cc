@@ -36,7 +36,7 @@ Signature SignatureOf(const std::vector<std::int32_t>& members, bool ordered,
   if (ordered) {
     return signature;
   }
-  std::sort(signature.begin(), signature.end());
+  std::ranges::sort(signature);
   Signature counted;
   for (std::size_t i = 0; i < signature.size();) {
     std::size_t end = i;

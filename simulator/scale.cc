@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/shown_text.h"
+#include "core/text.h"
 #include "machine/fields.h"
 #include "simulator/captured_flows.h"
 #include "simulator/device_operations.h"
@@ -175,8 +176,7 @@ class Scaler {
     const double from_ns = options_.from->device.launch_latency_ns.value;
     const double change_ns = options_.to->device.launch_latency_ns.value - from_ns;
     const auto reasons = graph.reasons(i);
-    const bool launched =
-        std::find(reasons.begin(), reasons.end(), EdgeReason::kLaunch) != reasons.end();
+    const bool launched = std::ranges::find(reasons, EdgeReason::kLaunch) != reasons.end();
     if (change_ns != 0 && launched && timing_.delay_ns[node] > 0) {
       const double own_ns = std::min(static_cast<double>(timing_.delay_ns[node]), from_ns);
       timing_.delay_ns[node] += std::llround(own_ns / from_ns * change_ns);
@@ -236,10 +236,10 @@ class Scaler {
 Result<SlowRank> ParseSlowRank(const std::string& text) {
   const std::size_t equals = text.find('=');
   SlowRank slow;
-  if (equals == std::string::npos ||
-      !ParseWhole(std::string_view(text).substr(0, equals), slow.rank) ||
-      !ParseWhole(std::string_view(text).substr(equals + 1), slow.factor) || slow.rank < 0 ||
-      !(slow.factor > 0) || !std::isfinite(slow.factor)) {
+  slow.rank = ParseNumber<std::int32_t>(text.substr(0, equals)).value_or(-1);
+  slow.factor = ParseNumber<double>(text.substr(equals + 1)).value_or(0);
+  if (equals == std::string::npos || slow.rank < 0 || !(slow.factor > 0) ||
+      !std::isfinite(slow.factor)) {
     return UsageError(
         fmt::format("--slow {}: expected RANK=F, as in 3=1.2: rank 3's operations take 1.2 times "
                     "as long",

@@ -7,7 +7,7 @@ namespace reprise {
 
 SlowedKernels::SlowedKernels(std::span<const std::uint32_t> device) : device_of_(device) {
   if (!device.empty()) {
-    devices_.resize(*std::max_element(device.begin(), device.end()) + std::size_t{1});
+    devices_.resize(*std::ranges::max_element(device) + std::size_t{1});
   }
 }
 
@@ -28,7 +28,7 @@ void SlowedKernels::Begin(std::uint32_t node, std::int64_t duration_ns, double b
 
 bool SlowedKernels::Ends(std::uint32_t node, std::uint32_t version) {
   std::vector<Kernel>& running = devices_[device_of_[node]].running;
-  const auto at = std::find_if(running.begin(), running.end(), [&](const Kernel& kernel) {
+  const auto at = std::ranges::find_if(running, [&](const Kernel& kernel) {
     return kernel.node == node && kernel.version == version;
   });
   if (at == running.end()) {

@@ -45,7 +45,7 @@ std::vector<std::int32_t> SetNetwork::MembersOf(const CommSpec& spec, std::int32
   } else if (const auto group = groups_.find(spec.group); group != groups_.end()) {
     members = group->second;
   }
-  if (members.size() < 2 || *std::min_element(members.begin(), members.end()) < 0) {
+  if (members.size() < 2 || *std::ranges::min_element(members) < 0) {
     members.clear();
   }
   return members;
@@ -70,7 +70,7 @@ SharedLinks::Route SetNetwork::RouteOf(const CommSpec& spec, std::int32_t rank,
                                        const TransferTime& time, SharedLinks& links) const {
   const std::vector<std::int32_t> members = MembersOf(spec, rank);
   const Network& network = sharing_.network();
-  const auto root = std::find(members.begin(), members.end(), spec.root);
+  const auto root = std::ranges::find(members, spec.root);
   const std::vector<LinkLoad> loads =
       LoadsOf(network, {.kind = spec.kind,
                         .algorithm = time.algorithm,

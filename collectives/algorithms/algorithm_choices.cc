@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/communicator.h"
@@ -26,10 +25,8 @@ std::vector<std::string> Names() {
 }
 
 std::optional<int> ParseCount(std::string_view text, int most) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && value >= 1 && value <= most ? std::optional(value) : std::nullopt;
+  const auto value = ParseNumber<int>(text);
+  return value && *value >= 1 && *value <= most ? value : std::nullopt;
 }
 
 Status SetOption(std::string_view text, AlgorithmChoice& choice) {

@@ -20,8 +20,8 @@ const AlgorithmRegistry& AlgorithmRegistry::Builtin() {
 }
 
 const Algorithm* AlgorithmRegistry::Find(std::string_view name) const {
-  const auto it = std::find_if(algorithms_.begin(), algorithms_.end(),
-                               [name](const auto& entry) { return entry->name() == name; });
+  const auto it = std::ranges::find_if(algorithms_,
+                                       [name](const auto& entry) { return entry->name() == name; });
   return it == algorithms_.end() ? nullptr : it->get();
 }
 

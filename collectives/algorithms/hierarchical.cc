@@ -20,15 +20,14 @@ struct Nodes {
     }
     for (std::size_t node = 0; node < members.size(); ++node) {
       const auto& here = members[node];
-      const bool has_root = std::find(here.begin(), here.end(), shape.root) != here.end();
+      const bool has_root = std::ranges::find(here, shape.root) != here.end();
       leaders.members.push_back(has_root ? shape.root : here.front());
       root_node = has_root ? static_cast<int>(node) : root_node;
     }
     leaders.me = mine;
     local.members = members[static_cast<std::size_t>(mine)];
     const auto place = [&](int member) {
-      return static_cast<int>(std::find(local.members.begin(), local.members.end(), member) -
-                              local.members.begin());
+      return static_cast<int>(std::ranges::find(local.members, member) - local.members.begin());
     };
     local.me = place(shape.rank);
     leader = place(leaders.members[static_cast<std::size_t>(mine)]);

@@ -92,7 +92,7 @@ class RecursiveHalving final : public Algorithm {
     }
     std::vector<Step> steps = StepsOf(group, bounds);
     Halve(group, data, bytes, steps, lane);
-    std::reverse(steps.begin(), steps.end());
+    std::ranges::reverse(steps);
     for (const Step& step : steps) {
       lane.Send(step.partner, data.At(step.keeps.offset), step.keeps.bytes);
       lane.Recv(step.partner, data.At(step.gives.offset), step.gives.bytes);

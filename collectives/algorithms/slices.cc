@@ -43,11 +43,11 @@ Slices::Slices(const CommSpec& spec, const TransferLayout& layout, int rank, int
     const bool rooted = spec.kind == CommKind::kGather || spec.kind == CommKind::kScatter;
     has_blocks_buffer_ = !rooted || layout.root == rank;
     share_bytes_ = std::max(lane_bytes / size / unit, std::int64_t{1}) * unit;
-    longest = *std::max_element(blocks_.begin(), blocks_.end());
+    longest = *std::ranges::max_element(blocks_);
     if (exchanges) {
       // Partners cut what passes between them alike, regardless of whose block is longest: a
       // member's further lanes are then empty for the others.
-      longest = std::max(longest, *std::max_element(out_blocks_.begin(), out_blocks_.end()));
+      longest = std::max(longest, *std::ranges::max_element(out_blocks_));
     }
   }
   count_ = (longest + share_bytes_ - 1) / share_bytes_;

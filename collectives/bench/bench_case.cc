@@ -124,7 +124,7 @@ Status BenchCase::RunOnce(GroupComm& group) {
 
 void BenchCase::Fill() {
   // What is not written must show: everything else is neither input nor a likely result.
-  std::fill(memory_.begin(), memory_.end(), std::byte{0xEE});
+  std::ranges::fill(memory_, std::byte{0xEE});
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     CollectiveRegistry::Builtin().Find(specs_[i].kind)->FillInput(specs_[i], place_, In(i));
   }

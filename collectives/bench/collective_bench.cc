@@ -72,10 +72,9 @@ Status ValidateBench(const BenchOptions& options, int ranks) {
   }
   const auto exists = [&](DType dtype) {
     return !IsReduction(options.kind) ||
-           std::any_of(options.ops.begin(), options.ops.end(),
-                       [dtype](ReduceOp op) { return CanReduce(dtype, op); });
+           std::ranges::any_of(options.ops, [dtype](ReduceOp op) { return CanReduce(dtype, op); });
   };
-  if (std::none_of(options.dtypes.begin(), options.dtypes.end(), exists)) {
+  if (std::ranges::none_of(options.dtypes, exists)) {
     return UsageError("no such reduction of that type");
   }
   return {};

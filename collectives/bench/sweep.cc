@@ -38,7 +38,7 @@ Result<std::int64_t> TimeRound(Communicator& communicator, const Runner& runner,
 
 SweepTiming Summarise(const BenchCase& bench, const BenchOptions& options, int ranks,
                       std::vector<std::int64_t> times_ns, std::int64_t wrong) {
-  std::sort(times_ns.begin(), times_ns.end());
+  std::ranges::sort(times_ns);
   SweepTiming timing{.fastest_ns = times_ns.front(), .slowest_ns = times_ns.back()};
   timing.median.time_ns = times_ns[times_ns.size() / 2];
   timing.median.wrong = options.check ? wrong : -1;

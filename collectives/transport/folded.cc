@@ -167,7 +167,7 @@ class FoldedCommunicator final : public Communicator {
   FoldedCommunicator(std::shared_ptr<FoldedWorld> world, int place)
       : world_(std::move(world)), place_(place) {
     const std::int32_t node = world_->nodes[static_cast<std::size_t>(rank())];
-    local_size_ = static_cast<int>(std::count(world_->nodes.begin(), world_->nodes.end(), node));
+    local_size_ = static_cast<int>(std::ranges::count(world_->nodes, node));
     local_rank_ =
         static_cast<int>(std::count(world_->nodes.begin(), world_->nodes.begin() + rank(), node));
   }

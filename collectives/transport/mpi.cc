@@ -226,7 +226,7 @@ Result<std::vector<std::string>> MpiCommunicator::AllGather(const std::string& m
   REPRISE_TRY(gather(static_cast<std::int64_t>(size_bytes)));
   std::vector<std::uint64_t> sizes(n);
   std::memcpy(sizes.data(), memory.data() + size_bytes, n * size_bytes);
-  const std::uint64_t longest = *std::max_element(sizes.begin(), sizes.end());
+  const std::uint64_t longest = *std::ranges::max_element(sizes);
   // Every rank's share is padded to the longest: one simple call, at most 64 MiB a round.
   const std::uint64_t round =
       std::min<std::uint64_t>(longest, std::max<std::uint64_t>(1, (64U << 20) / n));

@@ -13,8 +13,8 @@ MpiTransfer::MpiTransfer(std::shared_ptr<MpiState> state, const CommSpec& spec)
     : state_(std::move(state)), dtype_(spec.dtype), kind_(spec.kind) {}
 
 MpiTransfer::~MpiTransfer() {
-  const bool open = std::any_of(requests_.begin(), requests_.end(),
-                                [](MPI_Request request) { return request != MPI_REQUEST_NULL; });
+  const bool open = std::ranges::any_of(
+      requests_, [](MPI_Request request) { return request != MPI_REQUEST_NULL; });
   if (open) {
     // MPI offers no way to take back a collective; its requests are left to the process's end.
     state_->MarkUnfinished();

@@ -26,7 +26,7 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
     const std::size_t equals = part.find('=');
     const std::string_view key = equals == std::string_view::npos ? "" : part.substr(0, equals);
     const auto factor =
-        ToNumber<double>(equals == std::string_view::npos ? part : part.substr(equals + 1));
+        ParseNumber<double>(equals == std::string_view::npos ? part : part.substr(equals + 1));
     if (!factor || !(*factor >= flag.least) || !std::isfinite(*factor)) {
       return UsageError(
           fmt::format("{}: '{}': expected a factor of at least {}, or CLASS=FACTOR, e.g. {}",
@@ -54,9 +54,9 @@ Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text, std::strin
   std::vector<std::int32_t> numbers;
   for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t dash = part.find('-');
-    const auto first = ToNumber<std::int32_t>(part.substr(0, dash));
+    const auto first = ParseNumber<std::int32_t>(part.substr(0, dash));
     const auto last =
-        dash == std::string_view::npos ? first : ToNumber<std::int32_t>(part.substr(dash + 1));
+        dash == std::string_view::npos ? first : ParseNumber<std::int32_t>(part.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first || *last >= kMax) {
       return UsageError(
           fmt::format("{}: '{}' is no number and no range; expected e.g. 0-3,6", flag, part));
@@ -88,10 +88,10 @@ std::string NumbersText(const std::vector<std::int32_t>& numbers) {
 Status ParseStreams(std::string_view text, ReplayOptions& options) {
   for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t slash = part.find('/');
-    const auto device = ToNumber<std::int32_t>(part.substr(0, slash));
+    const auto device = ParseNumber<std::int32_t>(part.substr(0, slash));
     const auto stream = slash == std::string_view::npos
                             ? std::nullopt
-                            : ToNumber<std::int64_t>(part.substr(slash + 1));
+                            : ParseNumber<std::int64_t>(part.substr(slash + 1));
     if (!device || !stream) {
       return UsageError(fmt::format(
           "--streams: '{}' is no stream; expected DEVICE/STREAM, e.g. 0/7 or 0/7,0/20", part));
@@ -120,9 +120,9 @@ Status ParseDeviceMap(std::string_view text, ReplayOptions& options) {
   map.kind = DeviceMap::Kind::kListed;
   for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t colon = part.find(':');
-    const auto rank = ToNumber<int>(part.substr(0, colon));
+    const auto rank = ParseNumber<int>(part.substr(0, colon));
     const auto device =
-        colon == std::string_view::npos ? std::nullopt : ToNumber<int>(part.substr(colon + 1));
+        colon == std::string_view::npos ? std::nullopt : ParseNumber<int>(part.substr(colon + 1));
     if (!rank || !device || *rank < 0 || *device < 0) {
       return UsageError(fmt::format(
           "--device-map: '{}': expected round-robin, packed, or LOCAL_RANK:DEVICE,…, e.g. "

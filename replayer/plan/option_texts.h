@@ -1,8 +1,7 @@
 // Parses texts of the command line into options: the part of a trace to replay, scales, devices.
 #pragma once
 
-#include <charconv>
-#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,15 +9,6 @@
 #include "replayer/plan/options.h"
 
 namespace reprise {
-
-// The whole text as a number of the type, or nothing.
-template <typename Number>
-[[nodiscard]] std::optional<Number> ToNumber(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && at == end ? std::optional(value) : std::nullopt;
-}
 
 // "0-3,6" → 0 1 2 3 6, in that order. Usage error on anything else, and on a number that comes
 // twice; `flag` begins the message.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/nearest.h"
+#include "core/text.h"
 #include "replayer/plan/option_texts.h"
 
 namespace reprise {
@@ -138,7 +139,7 @@ Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
   if (text.starts_with(kScale)) {
     text.remove_prefix(std::min(text.size(), kScale.size() + 1));
   }
-  const auto factor = ToNumber<double>(text);
+  const auto factor = ParseNumber<double>(text);
   if (!factor || *factor < 0) {
     return UsageError(
         "--host-gaps: expected auto, keep, untraced, drop, or scale with a factor, e.g. "

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/text.h"
 #include "replayer/plan/option_texts.h"
 
 namespace reprise {
@@ -89,7 +90,7 @@ RangeName ParseName(const Graph& graph, const std::string& text) {
   if (whole || colon == std::string::npos) {
     return {text, std::nullopt};
   }
-  const auto number = ToNumber<std::size_t>(std::string_view(text).substr(colon + 1));
+  const auto number = ParseNumber<std::size_t>(std::string_view(text).substr(colon + 1));
   return number ? RangeName{text.substr(0, colon), number} : RangeName{text, std::nullopt};
 }
 
