@@ -161,7 +161,7 @@ FigureRows InOrderOfStudy(FigureRows rows) {
     return std::tuple(layout.find("fsdp") != std::string::npos, -WholeOf(*row, "ep"),
                       WholeOf(*row, "tp"), layout, setting, std::stoll(TextOf(*row, kGridKeys[3])));
   };
-  std::ranges::sort(rows, [&key](const Json* a, const Json* b) { return key(a) < key(b); });
+  std::ranges::sort(rows, {}, key);
   return rows;
 }
 

@@ -67,9 +67,8 @@ void MarkFront(const SweepTable& table, Json& rows) {
       fitting.push_back(&row);
     }
   }
-  std::ranges::sort(fitting, [&](const Json* a, const Json* b) {
-    return std::tuple(TimeOf(*a), other(*a)) < std::tuple(TimeOf(*b), other(*b));
-  });
+  std::ranges::sort(fitting, {},
+                    [&other](const Json* row) { return std::pair(TimeOf(*row), other(*row)); });
   double least = kNever;
   double time = -1;
   for (Json* row : fitting) {
@@ -107,12 +106,9 @@ std::vector<Json> GroupsOf(const SweepTable& table, const Json& rows) {
 
 void RankGroup(const SweepTable& table, Json& rows) {
   std::vector<Json> sorted(rows.begin(), rows.end());
-  std::ranges::stable_sort(sorted, [&table](const Json& a, const Json& b) {
-    const auto key = [&table](const Json& row) {
-      return std::tuple(!IsPossible(row), !Fits(row),
-                        IsPossible(row) ? MeasureOf(table, row) : kNever);
-    };
-    return key(a) < key(b);
+  std::ranges::stable_sort(sorted, {}, [&table](const Json& row) {
+    return std::tuple(!IsPossible(row), !Fits(row),
+                      IsPossible(row) ? MeasureOf(table, row) : kNever);
   });
   std::int64_t rank = 0;
   rows = Json::array();

@@ -352,11 +352,8 @@ class Reader {
 
 // Innermost first; the one without a size is outermost.
 void OrderLinks(std::vector<LinkLevel>& links) {
-  std::ranges::stable_sort(links, [](const LinkLevel& a, const LinkLevel& b) {
-    const auto rank = [](const LinkLevel& link) {
-      return link.spans() == 0 ? INT64_MAX : link.spans();
-    };
-    return rank(a) < rank(b);
+  std::ranges::stable_sort(links, {}, [](const LinkLevel& link) {
+    return link.spans() == 0 ? INT64_MAX : link.spans();
   });
 }
 

@@ -200,8 +200,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> PairThreads(const RankRecordi
       candidates.push_back({common, thread_a, thread_b});
     }
   }
-  std::ranges::stable_sort(candidates,
-                           [](const auto& x, const auto& y) { return x.common > y.common; });
+  std::ranges::stable_sort(candidates, std::greater(), &Candidate::common);
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
   for (const Candidate& of : candidates) {
     const bool taken = std::ranges::any_of(

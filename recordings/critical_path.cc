@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -38,7 +39,7 @@ std::vector<PathPart> CriticalPathOf(std::span<const Graph* const> graphs) {
       out.push_back({name, ns});
     }
   }
-  std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.ns > b.ns; });
+  std::ranges::stable_sort(out, std::greater(), &PathPart::ns);
   return out;
 }
 

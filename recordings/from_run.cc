@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/median.h"
+#include "core/text_in.h"
 #include "recordings/inference.h"
 #include "recordings/read.h"
 #include "recordings/run_power.h"
@@ -289,11 +290,9 @@ class RunRankReader {
 
 Result<RecordedJob> RecordingOfRun(const RunData& run) {
   RecordedJob recording{.run = true, .world_size = run.manifest.world_size, .notes = run.notes};
-  const auto mode = run.manifest.options.find("mode");
-  recording.about =
-      fmt::format("{} of {}", mode == run.manifest.options.end() ? "run" : mode->second,
-                  run.manifest.trace_name);
-  if (mode != run.manifest.options.end() && mode->second == kMonitorMode) {
+  const std::string mode = TextIn(run.manifest.options, "mode", "run");
+  recording.about = fmt::format("{} of {}", mode, run.manifest.trace_name);
+  if (mode == kMonitorMode) {
     return BadInput("the run watched a program and replayed no trace: it has no operations");
   }
   const TransferWaits waits = WaitsOf(run);

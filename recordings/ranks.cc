@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -142,9 +143,8 @@ std::vector<ClassSpread> SpreadsOf(const RecordedJob& job) {
     spread.mean_ns = total / all_ranks;
     out.push_back(std::move(spread));
   }
-  std::ranges::stable_sort(out, [](const auto& x, const auto& y) {
-    return x.most_ns - x.least_ns > y.most_ns - y.least_ns;
-  });
+  std::ranges::stable_sort(out, std::greater(),
+                           [](const ClassSpread& of) { return of.most_ns - of.least_ns; });
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -48,11 +49,8 @@ class RowTable {
       row.shape = std::get<2>(key);
       out.push_back(std::move(row));
     }
-    std::ranges::stable_sort(out, [](const auto& x, const auto& y) {
-      const auto key = [](const AlignedRow& of) {
-        return std::pair(std::abs(of.difference_ns()), std::max(of.a.ns, of.b.ns));
-      };
-      return key(x) > key(y);
+    std::ranges::stable_sort(out, std::greater(), [](const AlignedRow& of) {
+      return std::pair(std::abs(of.difference_ns()), std::max(of.a.ns, of.b.ns));
     });
     return out;
   }

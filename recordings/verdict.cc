@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "recordings/recording_difference.h"
 #include "report/text/table.h"
@@ -39,8 +40,7 @@ std::vector<Cause> CausesOf(const RecordingDifference& of) {
       : of.totals_a.on_device ? "idle time"
                               : "time between operations",
       launches ? a.launch_wait_ns : a.other_idle_ns, launches ? b.launch_wait_ns : b.other_idle_ns);
-  std::ranges::stable_sort(
-      causes, [](const Cause& x, const Cause& y) { return std::abs(x.ns) > std::abs(y.ns); });
+  std::ranges::stable_sort(causes, std::greater(), [](const Cause& of) { return std::abs(of.ns); });
   return causes;
 }
 
