@@ -39,7 +39,7 @@ make_template() {
   local mirror
   install_packages bare_root
   # shellcheck disable=SC2016
-  mirror=$(apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' | awk '$1 " " $2 == "bookworm main" {print $3; exit}')
+  mirror=$(apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' | awk '$1 " " $2 == "bookworm main" && !found++ {print $3}')
   rm -rf "$cache/template.new"
   mkdir -p "$cache/archives/partial"
   debootstrap --variant=minbase bookworm "$cache/template.new" ${mirror:+"$mirror"} >"$cache/debootstrap.log" ||

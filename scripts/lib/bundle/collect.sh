@@ -36,7 +36,7 @@ copy_open_mpi() {
 # What the programs and plug-ins need, and what that needs in turn. oneDNN is opened at run time.
 copy_libraries() {
   local path file
-  path=$(ldconfig -p | awk '$1 ~ /^libdnnl[.]so[.]/ {print $NF; exit}')
+  path=$(ldconfig -p | awk '$1 ~ /^libdnnl[.]so[.]/ && !found++ {print $NF}')  # reads all: a closed pipe would end this script
   cp -L "$path" "$1/lib"
   owner_of "$path" >>"$1/share/licences/packages"
   while read -r path; do
