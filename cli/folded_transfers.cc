@@ -77,10 +77,9 @@ void CheckFoldedTransfers(const RankClasses& classes, const std::vector<Graph>& 
   for (const GroupRole& role : classes.roles()) {
     std::set<std::vector<std::size_t>> seen;
     for (const std::vector<std::int32_t>& group : groups.at(role.role)) {
-      std::vector<std::size_t> members;
-      for (const std::int32_t member : group) {
-        members.push_back(classes.IndexOf(member));
-      }
+      std::vector<std::size_t> members(group.size());
+      std::ranges::transform(group, members.begin(),
+                             [&](std::int32_t member) { return classes.IndexOf(member); });
       if (!seen.insert(members).second) {
         continue;
       }

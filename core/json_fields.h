@@ -1,5 +1,6 @@
 // Structs as JSON objects whose members have the names of the structs' own: what is unknown is
-// null, an enum is its name.
+// null, an enum is its name. A field that is listed here is part of a format that docs/ describes:
+// renaming it renames the member. At most 63 fields a list (NLOHMANN_JSON_PASTE).
 #pragma once
 
 #include <concepts>
