@@ -13,6 +13,8 @@
 #include "core/processor_name.h"
 #include "kernel_bench/kernel_bench.h"
 #include "kernels/backend.h"
+#include "machine/machine.h"
+#include "simulator/device_operations.h"
 
 namespace reprise {
 namespace {

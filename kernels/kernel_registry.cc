@@ -25,8 +25,8 @@ std::span<const std::string_view> Kernel::operators() const {
 }
 
 const KernelRegistry& KernelRegistry::Builtin() {
-  static const KernelRegistry kRegistry;
-  return kRegistry;
+  static const KernelRegistry registry;
+  return registry;
 }
 
 KernelRegistry::KernelRegistry() {

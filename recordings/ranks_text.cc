@@ -81,7 +81,7 @@ Table RankTable(const RankComparison& of, std::size_t most) {
     for (const std::size_t m : metrics) {
       row.push_back(m < rank.metrics.size() ? NumberText(rank.metrics[m]) : "-");
     }
-    table.Add(std::move(row));
+    table.Add(row);
   }
   return table;
 }

@@ -71,6 +71,7 @@ std::vector<PathPart> OperationsIn(const RunData& run, const RankData& sampled_b
   }
   constexpr std::size_t kMaxOperations = 5;
   std::vector<PathPart> out;
+  out.reserve(times.size());
   for (const auto& [name, ns] : times) {
     out.push_back({name, ns});
   }
