@@ -158,7 +158,7 @@ Totals TotalsOf(const std::vector<BenchRow>& rows) {
   return totals;
 }
 
-// Members by name, as all of this command's JSON.
+// The members stand in alphabetical order, as in all JSON of this command.
 nlohmann::json JsonOf(const BenchRow& row, const BenchTiming& timing, bool in_place) {
   Json json = {{"in_place", in_place},
                {"wrong", timing.wrong >= 0 ? Json(timing.wrong) : Json(nullptr)}};

@@ -10,7 +10,7 @@
 
 namespace reprise {
 
-// What any comparison is asked for.
+// A comparison as the user asks for it, of runs or of trace sets.
 struct CompareRequest {
   std::vector<GivenSide> sides;
   std::vector<std::string> allow;

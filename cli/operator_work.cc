@@ -10,7 +10,8 @@
 namespace reprise {
 namespace {
 
-// Cost of a node's operation, and its type; the arguments are put back. Nothing without tensors.
+// The cost of a node's operation, and its dtype. The node is unchanged afterwards. Nothing for a
+// node without tensors.
 std::optional<std::pair<Cost, DType>> CostOfNode(Node& node) {
   OpCall call{.name = node.op.empty() ? node.name : node.op};
   call.inputs.swap(node.inputs);

@@ -19,7 +19,7 @@ namespace reprise {
 // node in a graph.
 [[nodiscard]] OperatorWork WorkOf(Node& node);
 
-// The costs of costs/, for folders that do not use it: as replay counts them. Unknown for a node
+// Costs as replay counts them (costs/), for folders that may not include costs/. Unknown for a node
 // without tensors.
 [[nodiscard]] CostTable OperatorCosts();
 

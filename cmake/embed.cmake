@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ file that holds the bytes of FILES: HEADER declares STRUCT {name, text} and
-# FUNCTION, which returns all of them in the order of FILES.
+# Writes OUTPUT, a C++ file that holds the bytes of FILES: HEADER declares FUNCTION, which returns all of them as
+# EmbeddedFile (core/embedded_file.h), in the order of FILES.
 set(text "#include \"${HEADER}\"\n\nnamespace reprise {\nnamespace {\n")
 set(table "")
 foreach(file IN LISTS FILES)
@@ -10,6 +10,6 @@ foreach(file IN LISTS FILES)
   string(APPEND text "constexpr char k_${identifier}[] = {${bytes}'\\0'};\n")
   string(APPEND table "    {\"${name}\", {k_${identifier}, sizeof(k_${identifier}) - 1}},\n")
 endforeach()
-string(APPEND text "constexpr ${STRUCT} kFiles[] = {\n${table}};\n}  // namespace\n\n")
-string(APPEND text "std::span<const ${STRUCT}> ${FUNCTION}() { return kFiles; }\n\n}  // namespace reprise\n")
+string(APPEND text "constexpr EmbeddedFile kFiles[] = {\n${table}};\n}  // namespace\n\n")
+string(APPEND text "std::span<const EmbeddedFile> ${FUNCTION}() { return kFiles; }\n\n}  // namespace reprise\n")
 file(WRITE ${OUTPUT} "${text}")

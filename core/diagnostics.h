@@ -30,7 +30,7 @@ class Diagnostics {
   // Adds the counters of another object, e.g. of one rank to those of the set.
   void Merge(const Diagnostics& other);
   [[nodiscard]] std::map<std::string, Counter> Snapshot() const;
-  // Without the examples, as files keep them.
+  // Names and counts, without examples: what files store.
   [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> Counts() const;
   [[nodiscard]] std::uint64_t CountOf(std::string_view name) const;
   [[nodiscard]] bool Empty() const;

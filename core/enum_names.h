@@ -15,7 +15,7 @@ template <typename Enum, std::size_t N>
   return names.at(static_cast<std::size_t>(value));
 }
 
-// Nothing: none of the names.
+// Nothing if the text is none of the names.
 template <typename Enum, std::size_t N>
 [[nodiscard]] constexpr std::optional<Enum> ParseName(const std::array<std::string_view, N>& names,
                                                       std::string_view text) {

@@ -1,4 +1,4 @@
-// All that a reader gives.
+// A loop over a reader's items, to its end.
 #pragma once
 
 #include "core/result.h"

@@ -16,7 +16,7 @@ namespace reprise {
 [[nodiscard]] constexpr bool IsNumber(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), IsDigit);
 }
-// A number and nothing else, in the range of T; else nothing.
+// The whole text as a number. Nothing if it is no number or beyond the range of T.
 template <typename T>
 [[nodiscard]] std::optional<T> ParseNumber(std::string_view text) {
   T number{};

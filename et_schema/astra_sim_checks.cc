@@ -248,7 +248,7 @@ class AstraSimChecker {
         {type, bytes, rank_, node_.id, world ? in_groups_[rank_] : 0});
   }
 
-  // Why a collective of the rank in the group cannot be; empty where it can.
+  // Why this rank's collective is not valid in the group; empty if it is.
   [[nodiscard]] std::string GroupFault(const std::string& group) const {
     const auto found = groups_.find(group);
     if (found == groups_.end()) {

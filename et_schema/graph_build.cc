@@ -24,7 +24,7 @@ void Permute(std::vector<T>& values, const std::vector<std::uint32_t>& order) {
   values = std::move(out);
 }
 
-// Of a value that is added to its table, if there is one.
+// Adds the value, if there is one, to its table and returns its place.
 template <typename T>
 std::uint32_t PlaceIn(std::vector<T>& table, const T* value) {
   if (value == nullptr) {

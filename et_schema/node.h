@@ -34,7 +34,7 @@ enum class NodeType : std::uint8_t {
   return type == NodeType::kCommSend || type == NodeType::kCommRecv || type == NodeType::kCommColl;
 }
 
-// Of a node that makes such a transfer.
+// The type of a node that makes this transfer.
 [[nodiscard]] inline NodeType TypeOfTransfer(CommKind kind) {
   return kind == CommKind::kSend   ? NodeType::kCommSend
          : kind == CommKind::kRecv ? NodeType::kCommRecv

@@ -6,15 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "core/embedded_file.h"
+
 namespace reprise {
 
-struct EmbeddedProgram {
-  std::string_view name;  // "elementwise.cl"
-  std::string_view text;
-};
-
 // Sorted by name. Defined in the generated file.
-[[nodiscard]] std::span<const EmbeddedProgram> EmbeddedPrograms();
+[[nodiscard]] std::span<const EmbeddedFile> EmbeddedPrograms();
 
 // What is compiled for DeviceKernel::program: common.cl, then the file, in which a line
 // `#include "rows.cl"` stands for that file. Nothing if there is no such file.

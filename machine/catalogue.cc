@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".json";
 
-std::string_view NameOf(const EmbeddedMachine& machine) {
+std::string_view NameOf(const EmbeddedFile& machine) {
   return machine.name.substr(0, machine.name.size() - kEnding.size());
 }
 
@@ -24,7 +24,7 @@ std::string_view NameOf(const EmbeddedMachine& machine) {
 
 std::vector<std::string> MachineNames() {
   std::vector<std::string> names;
-  for (const EmbeddedMachine& machine : EmbeddedMachines()) {
+  for (const EmbeddedFile& machine : EmbeddedMachines()) {
     names.emplace_back(NameOf(machine));
   }
   std::ranges::sort(names);
@@ -33,7 +33,7 @@ std::vector<std::string> MachineNames() {
 
 Result<MachineModel> LoadMachine(const std::string& name_or_path,
                                  const std::vector<std::string>& overrides) {
-  for (const EmbeddedMachine& machine : EmbeddedMachines()) {
+  for (const EmbeddedFile& machine : EmbeddedMachines()) {
     if (NameOf(machine) == name_or_path) {
       return ReadMachine(machine.text, fmt::format("machines/{} (built in)", machine.name),
                          overrides);

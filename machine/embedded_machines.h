@@ -2,16 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "core/embedded_file.h"
 
 namespace reprise {
 
-struct EmbeddedMachine {
-  std::string_view name;  // "a100-hgx.json"
-  std::string_view text;
-};
-
 // Defined in the generated file; by name.
-[[nodiscard]] std::span<const EmbeddedMachine> EmbeddedMachines();
+[[nodiscard]] std::span<const EmbeddedFile> EmbeddedMachines();
 
 }  // namespace reprise

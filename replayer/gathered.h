@@ -1,4 +1,4 @@
-// What all ranks of a replay have together. Collective.
+// Sums over the ranks of a replay. All ranks must call these together.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ template <typename Sums>
   return sums;
 }
 
-// How many ranks it holds for.
+// The number of ranks on which `mine` is true.
 [[nodiscard]] inline Result<int> CountRanks(Communicator& communicator, bool mine) {
   REPRISE_ASSIGN(const auto rows, communicator.AllGather(mine ? "1" : ""));
   return static_cast<int>(std::count(rows.begin(), rows.end(), "1"));

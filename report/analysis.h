@@ -27,7 +27,7 @@ struct AnalysisOptions {
   std::int64_t memory_bytes = 0;
 };
 
-// Of a run in memory, without a page.
+// For a run in memory; without a page.
 [[nodiscard]] Report Analyze(const RunData& run);
 [[nodiscard]] Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options);
 // Of a run on disk. Environment: not even one host's ranks fit in memory.

@@ -37,7 +37,7 @@ struct RunManifest {
   std::int64_t recorded_step_ns = 0;  // longest rank
 };
 
-// Of this machine; "unknown" where it has none.
+// The name of this host; "unknown" if it has none.
 [[nodiscard]] std::string HostName();
 
 // A compute device that a rank used, as stored in `devices` (kernels/ has a RunDevice of its own).

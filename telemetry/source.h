@@ -46,7 +46,7 @@ class Source {
   virtual void Read(std::span<double> values) = 0;
 
  protected:
-  // While it is opened. Either gets the source's name.
+  // For the function that opens the source. Both set the source's name.
   Metric& AddMetric(Metric metric) {
     metric.source = name_;
     return metrics_.emplace_back(std::move(metric));
@@ -75,7 +75,7 @@ struct SourceKind {
 };
 [[nodiscard]] std::span<const SourceKind> BuiltinSources();
 
-// `why_not` if the source has found no metric.
+// The source, or none and `why_not` if it has found no metric.
 [[nodiscard]] inline SourceKind::Opened OpenedIfAny(std::unique_ptr<Source> source,
                                                     std::string why_not) {
   return source->metrics().empty() ? SourceKind::Opened{nullptr, std::move(why_not)}

@@ -35,12 +35,12 @@ class Builder {
 
   // The next operator of the forward pass, called by `parent` (empty: the training loop).
   void Op(std::string_view parent = {});
-  // An operator's entry on the tape: what it made of `inputs`, and from the gradient of that to
-  // theirs, parallel to them.
+  // Records an operator with one result on the tape. `backward` takes the gradient of the result
+  // and returns those of `inputs`, in their order.
   Var Record(std::string name, const std::vector<Var>& inputs, const TensorDesc& result,
              std::function<std::vector<Grad>(const TensorDesc& gradient)> backward) const;
   TensorDesc NewLike(const TensorDesc& like) { return out.New(like.dtype, like.shape); }
-  // Filled with zeros by an operator.
+  // A new tensor, which aten::zero_ fills.
   TensorDesc Zeros(DType dtype, const std::vector<std::int64_t>& shape);
 
   // Collectives among the ranks of `group` (a role), over whole tensors.
@@ -67,7 +67,7 @@ class Builder {
   std::map<std::string, TensorDesc> constants_;
 };
 
-// The gradient of an only input; nothing else holds it.
+// The gradient of an operator's only input; no other gradient shares its storage.
 [[nodiscard]] inline std::vector<Grad> Fresh(TensorDesc gradient) {
   return {{std::move(gradient), true}};
 }

@@ -17,7 +17,7 @@ namespace reprise::chakra {
 [[nodiscard]] Status BuildNodes(const std::string& schema, const ForeignHeader& header,
                                 std::vector<ForeignNode> nodes, RankTrace& trace);
 
-// Where a node by its name and inputs lists process groups: those.
+// Adds the process groups that a node lists. Other nodes, by name and inputs, add nothing.
 void AddGroups(std::string_view name, const ValueList& inputs, RankTrace& trace);
 
 }  // namespace reprise::chakra

@@ -17,7 +17,7 @@ namespace reprise {
 void ParallelFor(std::int64_t count, std::int64_t grain_size,
                  const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 
-// The same, of what can fail: the error of one chunk that failed. The others are done nevertheless.
+// ParallelFor with a body that can fail. All chunks run; returns the error of one that failed.
 [[nodiscard]] Status TryParallelFor(
     std::int64_t count, std::int64_t grain_size,
     const std::function<Status(std::int64_t begin, std::int64_t end)>& body);

@@ -17,7 +17,7 @@ using Extract = std::function<Values(const Report&)>;
 
 constexpr double kSeconds = 1e-9;
 
-// One value, or none of none.
+// The mean as the only value; none if there are none.
 Values MeanValue(const Values& values) {
   double sum = 0;
   for (const double value : values) {

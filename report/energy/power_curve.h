@@ -45,7 +45,7 @@ class PowerCurve {
   double min_watts_ = 0, max_watts_ = 0;
 };
 
-// Between each time and the next; nothing for fewer than two.
+// The median distance from a time to the next. Nothing for fewer than two times.
 [[nodiscard]] std::optional<std::int64_t> MedianDistance(const std::vector<std::int64_t>& times_ns);
 
 // Median time between changes of a metric's value: how often its meter brings anything new, as far

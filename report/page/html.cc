@@ -20,7 +20,7 @@ constexpr std::string_view kRecordingScripts[] = {"sides.js", "recording_charts.
 
 std::string_view FileText(std::string_view name) {
   const auto files = EmbeddedPageFiles();
-  return std::ranges::find(files, name, &EmbeddedPageFile::name)->text;
+  return std::ranges::find(files, name, &EmbeddedFile::name)->text;
 }
 
 std::string Joined(std::span<const std::string_view> names) {

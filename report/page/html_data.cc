@@ -22,7 +22,7 @@ Json Shorts(const std::vector<double>& values) {
   return json;
 }
 
-// Whole microseconds: telemetry knows no finer.
+// In whole microseconds, the resolution of telemetry.
 Json Microseconds(const std::vector<std::int64_t>& times_ns) {
   Json json = Json::array();
   for (const std::int64_t time_ns : times_ns) {

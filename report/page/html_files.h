@@ -2,16 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "core/embedded_file.h"
 
 namespace reprise {
 
-struct EmbeddedPageFile {
-  std::string_view name;  // "page.css"
-  std::string_view text;
-};
-
 // Defined in the generated file.
-[[nodiscard]] std::span<const EmbeddedPageFile> EmbeddedPageFiles();
+[[nodiscard]] std::span<const EmbeddedFile> EmbeddedPageFiles();
 
 }  // namespace reprise

@@ -38,7 +38,7 @@ struct FieldTally {
   void Count(Field field, Action action) {
     ++counts[static_cast<std::size_t>(field)][static_cast<std::size_t>(action)];
   }
-  // What the policy says of a field that has a value; counted.
+  // The policy's action for a field that has a value. Counts it.
   Action Take(const Policy& policy, Field field) {
     Count(field, policy.Of(field));
     return policy.Of(field);

@@ -2,16 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "core/embedded_file.h"
 
 namespace reprise {
 
-struct EmbeddedText {
-  std::string_view name;  // "public_names.txt"
-  std::string_view text;
-};
-
-// Defined in the file that CMake generates (cmake/embed.cmake).
-[[nodiscard]] std::span<const EmbeddedText> EmbeddedTexts();
+// Defined in the generated file.
+[[nodiscard]] std::span<const EmbeddedFile> EmbeddedTexts();
 
 }  // namespace reprise

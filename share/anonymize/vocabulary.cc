@@ -87,7 +87,7 @@ Result<Vocabulary> Vocabulary::Create(const std::string& more) {
       vocabulary.AddName(std::string(row.name));
     }
   }
-  for (const EmbeddedText& file : EmbeddedTexts()) {
+  for (const EmbeddedFile& file : EmbeddedTexts()) {
     if (file.name == "public_names.txt") {
       REPRISE_TRY(vocabulary.Add(file.text, std::string(file.name)));
     }

@@ -193,7 +193,7 @@ class Auditor {
     Job();
   }
 
-  // A JSON file of the set, if it has one; what cannot be read is no object.
+  // A JSON file of the set; nothing if there is none. What cannot be read is discarded, no object.
   [[nodiscard]] std::optional<nlohmann::json> JsonOf(const char* name) const {
     const fs::path path = fs::path(set_.directory) / name;
     std::error_code error;
@@ -209,7 +209,7 @@ class Auditor {
     if (!file) {
       return;
     }
-    // What is no object is no note of ours: it is found below.
+    // A note that is no object was not written by Reprise: the check below reports it.
     const nlohmann::json note = file->is_object() ? *file : nlohmann::json::object();
     const auto presets = PolicyPresets();
     const std::string policy = note.contains("policy") && note["policy"].is_object()

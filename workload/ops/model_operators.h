@@ -34,7 +34,7 @@ Var Sigmoid(Builder& b, const Var& x);
 Var Dropout(Builder& b, const Var& x, double p);
 // Of the last dimension, in the type of x.
 Var Softmax(Builder& b, const Var& x);
-// The same and its logarithm, of rows of float32.
+// The logarithm of softmax, over rows of float32.
 Var LogSoftmax(Builder& b, const Var& x);
 // Scores that a position may not see get -inf. `mask` is (s, s) booleans.
 Var MaskedFill(Builder& b, const Var& x, const TensorDesc& mask);

@@ -6,7 +6,8 @@
 namespace reprise {
 namespace {
 
-// name(x, more) with one result of its shape, and backward(gradient, kept, backward_more).
+// The operator name(x, more), whose result has the shape of x, and its backward(gradient, kept,
+// backward_more).
 struct PointwiseNames {
   const char* parent;  // empty: none
   const char* name;

@@ -103,7 +103,7 @@ TransferRecord Describe(const TransferFinder& finder, std::int32_t call, std::in
   return out;
 }
 
-// By operation: whether one of the transfers is its.
+// By operation: whether it makes one of the transfers.
 std::vector<bool> CallsOf(const OperationList& list, const std::vector<TransferRecord>& transfers) {
   std::vector<bool> calls(list.operations.size(), false);
   for (const TransferRecord& transfer : transfers) {

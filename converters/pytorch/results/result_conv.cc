@@ -131,7 +131,7 @@ Results GenericConvolution(const CallInputs& in) {
 
 // (grad, x, w, bias_sizes?, stride, padding, dilation, transposed, output_padding, groups, mask[3])
 Results ConvolutionBackward(const CallInputs& in) {
-  // Of others each library has its own layout of gradients.
+  // For other layouts, each library lays out gradients in its own way.
   const TensorDesc* grad = in.ContiguousTensor(0);
   const TensorDesc* x = in.ContiguousTensor(1);
   const TensorDesc* w = in.ContiguousTensor(2);

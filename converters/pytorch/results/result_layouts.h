@@ -27,7 +27,7 @@ using Shape = std::vector<std::int64_t>;
 
 // New tensors on the device of `like`.
 [[nodiscard]] TensorDesc Contiguous(const TensorDesc& like, DType dtype, Shape shape);
-// Of its type and shape.
+// The same dtype and shape as `like`.
 [[nodiscard]] TensorDesc Contiguous(const TensorDesc& like);
 [[nodiscard]] TensorDesc ChannelsLast(const TensorDesc& like, DType dtype, Shape shape);
 // Channels-last if `like` looks so, else contiguous.
@@ -40,10 +40,10 @@ using Shape = std::vector<std::int64_t>;
 
 // From the end if negative; nothing if there is no such dimension.
 [[nodiscard]] std::optional<std::size_t> Dimension(std::int64_t dim, std::size_t rank);
-// As of a tensor and a number that may not be there.
+// Nothing if the number or the tensor is absent, or the tensor has no such dimension.
 [[nodiscard]] std::optional<std::size_t> Dimension(std::optional<std::int64_t> dim,
                                                    const TensorDesc* tensor);
-// Two tensors that are there, of one type and shape.
+// Whether both tensors are there and have the same dtype and shape.
 [[nodiscard]] bool Alike(const TensorDesc* a, const TensorDesc* b);
 
 // The type in which GPUs keep statistics: float32 for narrower ones.

@@ -26,7 +26,7 @@ class CallInputs {
   [[nodiscard]] const Value& operator[](std::size_t i) const { return call_.inputs[i]; }
   // Of a known element type and rank.
   [[nodiscard]] const TensorDesc* Tensor(std::size_t i) const;
-  // As Tensor; nothing as well where its layout is another.
+  // As Tensor. Null as well if the tensor is not contiguous.
   [[nodiscard]] const TensorDesc* ContiguousTensor(std::size_t i) const;
   // None, or an undefined tensor. Kineto hides strings and lists of optional tensors in the same
   // way: a rule may ask only where the schema has neither.
@@ -49,8 +49,8 @@ using ResultRule = Results (*)(const CallInputs& in);
                           std::optional<TensorDesc> result);
 // Several; none of these operators is used with out=.
 [[nodiscard]] Results Several(std::initializer_list<std::optional<TensorDesc>> results);
-// Those that a mask of as many booleans asks for, None for the others; nothing if it asks for one
-// that is not known.
+// `mask` has a boolean for each result: None where it is false. Nothing if a result that it asks
+// for is unknown.
 [[nodiscard]] Results Masked(const std::optional<std::vector<std::int64_t>>& mask,
                              std::initializer_list<std::optional<TensorDesc>> results);
 

@@ -10,8 +10,8 @@
 namespace reprise {
 namespace {
 
-// body(E*) where elements E are dense and of a common type, so that they go by in one loop: float32
-// as double, int64, any four bytes as bits. False elsewhere.
+// Calls body(E*) for dense elements of a common type E, which one loop converts: float32 to double,
+// int64, any four bytes to bits. Returns false for other tensors.
 template <typename T, typename Body>
 bool IfDense(const TensorDesc& desc, std::byte* first, Body&& body) {
   if (!IsContiguous(desc)) {

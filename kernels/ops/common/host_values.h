@@ -29,8 +29,8 @@ using Bits = std::vector<std::uint64_t>;  // elements as they are stored
 [[nodiscard]] Status WriteDoublesIf(const TensorDesc* tensor, const HostBindings& memory,
                                     const Doubles& values);
 
-// body(ReadDoubles, WriteDoubles) for a floating dtype, body(ReadIntegers, WriteIntegers) else:
-// what is to be exact in integers, too.
+// body(ReadDoubles, WriteDoubles) for floating dtypes, body(ReadIntegers, WriteIntegers) for
+// others: integers stay exact.
 template <typename Body>
 [[nodiscard]] Status InKindOf(DType dtype, Body&& body) {
   return IsFloating(dtype) ? body(ReadDoubles, WriteDoubles) : body(ReadIntegers, WriteIntegers);

@@ -64,11 +64,11 @@ class RowLowering {
   }
   // Element by element, from one view to another of the same shape.
   void Copy(const TensorDesc& from, const TensorDesc& to);
-  // The tensor as it is, for programs that know strides.
+  // The tensor's buffer, for programs that take strides.
   [[nodiscard]] Buffer* BufferFor(const TensorDesc& tensor) {
     return ValueOf(BufferOf(tensor, context_));
   }
-  // Launches that are made elsewhere.
+  // Appends launches that other functions have made.
   void Append(Result<Launch> launch);
   void Append(Result<std::vector<Launch>> launches);
   // Unpacks what has been written so far; operands and scratch from before are not used again.

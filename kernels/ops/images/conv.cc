@@ -54,7 +54,7 @@ struct DenseTensor {
   double& operator()(std::int64_t i0, std::int64_t i1, std::int64_t i2, std::int64_t i3) {
     return values[static_cast<std::size_t>(((i0 * shape[1] + i1) * shape[2] + i2) * shape[3] + i3)];
   }
-  // Of element i.
+  // The channel of element i.
   [[nodiscard]] std::size_t ChannelOf(std::size_t i) const {
     return i / static_cast<std::size_t>(shape[2] * shape[3]) % static_cast<std::size_t>(shape[1]);
   }

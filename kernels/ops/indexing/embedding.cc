@@ -24,7 +24,7 @@ struct EmbeddingGrad {
   [[nodiscard]] std::int64_t width() const { return table->shape[1]; }
 };
 
-// Whether `rows` are those of the table that the index names.
+// Whether the shapes and dtypes fit: a row of the table in `rows` for each element of the index.
 bool Fit(const TensorDesc* table, const TensorDesc* index, const TensorDesc* rows) {
   return index != nullptr && table != nullptr && rows != nullptr && table->shape.size() == 2 &&
          table->dtype == rows->dtype && IsIndexType(index->dtype) &&

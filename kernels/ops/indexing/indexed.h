@@ -47,7 +47,7 @@ struct Indexed {
 // The d-th of a list of indices if it is a tensor; null where it keeps its dimension.
 [[nodiscard]] const TensorDesc* IndexAt(const ValueList& indices, std::size_t d);
 
-// By an index of any shape, of the rows of a matrix (table_rows, width).
+// An index of any shape into the rows of a matrix (table_rows, width).
 [[nodiscard]] Indexed IndexedRows(const TensorDesc& index, std::int64_t table_rows,
                                   std::int64_t width);
 

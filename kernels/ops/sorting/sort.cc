@@ -102,7 +102,7 @@ Status SortLines(const SortCall& p, const std::vector<T>& keys, const HostBindin
   return Write(p, indices, values, memory);
 }
 
-// What SortLines does, lines side by side.
+// SortLines for one type of key; the lines are sorted in parallel.
 template <typename Key, typename Values>
 Status SortByKey(const SortCall& p, const Values& x, const HostBindings& memory) {
   REPRISE_ASSIGN(const Bits bits, ReadBits(Lines(*p.self, p.dim), memory));
