@@ -49,13 +49,12 @@ bool IsInPlace(std::string_view name) {
 
 }  // namespace
 
-std::optional<ValueList> InferResults(const RecordedCall& call) {
-  const CallInputs in(call);
-  if (IsInPlace(call.name)) {
+std::optional<ValueList> InferResults(const CallInputs& in) {
+  if (IsInPlace(in.name)) {
     const TensorDesc* self = in.Tensor(0);
     return self != nullptr ? Results(ValueList{{*self}}) : std::nullopt;
   }
-  const auto rule = Rules().find(call.name);
+  const auto rule = Rules().find(in.name);
   return rule == Rules().end() ? std::nullopt : rule->second(in);
 }
 

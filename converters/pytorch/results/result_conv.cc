@@ -56,8 +56,7 @@ std::optional<bool> TakesChannelsLast(const CallInputs& in, const TensorDesc& a,
     const bool wide = a.shape.size() == 5 && !(IsContiguous(a) && IsContiguous(b));
     return wide ? std::nullopt : std::optional(false);
   }
-  const bool known =
-      in.name() == "aten::cudnn_convolution" || in.name() == "aten::mkldnn_convolution";
+  const bool known = in.name == "aten::cudnn_convolution" || in.name == "aten::mkldnn_convolution";
   return known && a.dtype != DType::kFloat64 ? std::optional(true) : std::nullopt;
 }
 
@@ -119,7 +118,7 @@ Results CudnnConvolution(const CallInputs& in) { return LibraryConvolution(in, 2
 
 // (x, w, bias?, padding, stride, dilation, groups [, benchmark, deterministic: MIOpen])
 Results BiasedConvolution(const CallInputs& in) {
-  return LibraryConvolution(in, 3, in.name() == "aten::miopen_convolution" ? 9 : 7);
+  return LibraryConvolution(in, 3, in.name == "aten::miopen_convolution" ? 9 : 7);
 }
 
 // (x, w, bias?, stride, padding, dilation, transposed, output_padding, groups)

@@ -37,7 +37,7 @@ bool LayoutChanges(const std::vector<const TensorDesc*>& tensors) {
 std::optional<TensorDesc> Computed(const CallInputs& in, const Operands& operands,
                                    std::optional<DType> dtype) {
   const auto shape = BroadcastShape(operands.tensors);
-  if (!shape || !dtype || (!in.on_gpu() && LayoutChanges(operands.tensors))) {
+  if (!shape || !dtype || (!in.on_gpu && LayoutChanges(operands.tensors))) {
     return std::nullopt;
   }
   return Iterated(operands.tensors, *dtype, *shape);
@@ -83,7 +83,7 @@ Results Activation(const CallInputs& in) {
 
 // Kineto hides the text, and with it which function it is: no claim, lest the wrong one is run.
 Results Gelu(const CallInputs& in) {
-  const bool backward = in.name().ends_with("backward");
+  const bool backward = in.name.ends_with("backward");
   const std::size_t operands = backward ? 2 : 1;
   if (in.size() == operands + 1 && in[operands].AsString() != nullptr) {
     return PromotedFloat(in, operands, operands + 1);
@@ -95,7 +95,7 @@ Results Gelu(const CallInputs& in) {
 Results Binary(const CallInputs& in) {
   auto out = Promoted(in, 2, 2);
   const bool truth = out && out->front().AsTensor()->dtype == DType::kBool;
-  return truth && in.name() == "aten::pow" ? std::nullopt : std::move(out);
+  return truth && in.name == "aten::pow" ? std::nullopt : std::move(out);
 }
 Results BinaryFloat(const CallInputs& in) { return PromotedFloat(in, 2, 2); }
 Results BinaryBool(const CallInputs& in) { return Truths(in, 2); }

@@ -43,15 +43,15 @@ Results BatchNorm(const CallInputs& in) {
       (!IsContiguous(*x) && !LooksChannelsLast(*x))) {
     return std::nullopt;
   }
-  const bool native = in.name() == "aten::native_batch_norm";
-  if (native ? IsNarrow(*x) && !in.on_gpu() : weight == nullptr) {
+  const bool native = in.name == "aten::native_batch_norm";
+  if (native ? IsNarrow(*x) && !in.on_gpu : weight == nullptr) {
     return std::nullopt;
   }
   const DType type = native ? AccumulateType(x->dtype) : weight->dtype;
   const TensorDesc statistics = Contiguous(*x, type, {*training ? x->shape[1] : 0});
   const TensorDesc y = Suggested(*x, x->dtype, x->shape);
-  return in.name() == "aten::cudnn_batch_norm" ? Several({y, statistics, statistics, std::nullopt})
-                                               : Several({y, statistics, statistics});
+  return in.name == "aten::cudnn_batch_norm" ? Several({y, statistics, statistics, std::nullopt})
+                                             : Several({y, statistics, statistics});
 }
 
 // (grad, x, weight?, running_mean?, running_var?, save_mean?, save_invstd?, train, eps, mask[3])
@@ -72,7 +72,7 @@ Results LibraryBatchNormBackward(const CallInputs& in) {
   const TensorDesc* x = in.ContiguousTensor(0);
   const TensorDesc* grad = in.ContiguousTensor(1);
   const TensorDesc* weight = in.Tensor(2);
-  const std::size_t arity = in.name() == "aten::cudnn_batch_norm_backward" ? 9 : 8;
+  const std::size_t arity = in.name == "aten::cudnn_batch_norm_backward" ? 9 : 8;
   if (x == nullptr || grad == nullptr || weight == nullptr || in.size() != arity ||
       x->shape.size() < 2 || weight->shape != Shape{x->shape[1]}) {
     return std::nullopt;
@@ -85,7 +85,7 @@ Results LibraryBatchNormBackward(const CallInputs& in) {
 Results LayerNorm(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
   const auto axis = x == nullptr ? std::nullopt : RowAxis(*x, in.Integers(1));
-  if (!axis || in.size() != 5 || (IsNarrow(*x) && !in.on_gpu())) {
+  if (!axis || in.size() != 5 || (IsNarrow(*x) && !in.on_gpu)) {
     return std::nullopt;
   }
   const TensorDesc statistics = Contiguous(*x, AccumulateType(x->dtype), RowStatistics(*x, *axis));
@@ -131,7 +131,7 @@ Results RmsNorm(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
   const TensorDesc* weight = in.Tensor(2);
   const auto axis = x == nullptr ? std::nullopt : RowAxis(*x, in.Integers(1));
-  if (!axis || in.size() != 4 || (IsNarrow(*x) && !in.on_gpu()) ||
+  if (!axis || in.size() != 4 || (IsNarrow(*x) && !in.on_gpu) ||
       (weight != nullptr && weight->dtype != x->dtype)) {
     return std::nullopt;
   }

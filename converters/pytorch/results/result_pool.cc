@@ -116,7 +116,7 @@ Results PoolBackward(const CallInputs& in) {
 Results Upsample(const CallInputs& in) {
   const TensorDesc* x = in.Tensor(0);
   const auto size = in.Integers(1);
-  const bool bilinear = in.name() == "aten::upsample_bilinear2d";
+  const bool bilinear = in.name == "aten::upsample_bilinear2d";
   if (x == nullptr || x->shape.size() != 4 || !size || size->size() != 2 ||
       (bilinear && !in.Flag(2))) {
     return std::nullopt;

@@ -144,7 +144,7 @@ Results Variance(const CallInputs& in) {
     return std::nullopt;
   }
   const TensorDesc result = Contiguous(*x, x->dtype, *shape);
-  return in.name() == "aten::var_mean" ? Several({result, result}) : Several({result});
+  return in.name == "aten::var_mean" ? Several({result, result}) : Several({result});
 }
 
 // (x, dims, keepdim). No dimensions at all keep them, whatever keepdim says, in some versions.

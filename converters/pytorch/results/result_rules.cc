@@ -5,7 +5,7 @@
 namespace reprise::pytorch {
 
 const TensorDesc* CallInputs::Tensor(std::size_t i) const {
-  const TensorDesc* tensor = i < size() ? call_.inputs[i].AsTensor() : nullptr;
+  const TensorDesc* tensor = i < size() ? inputs[i].AsTensor() : nullptr;
   return tensor != nullptr && tensor->dtype != DType::kUnknown &&
                  tensor->strides.size() == tensor->shape.size()
              ? tensor
@@ -18,26 +18,26 @@ const TensorDesc* CallInputs::ContiguousTensor(std::size_t i) const {
 }
 
 bool CallInputs::Absent(std::size_t i) const {
-  if (i >= size() || call_.inputs[i].IsNone()) {
+  if (i >= size() || inputs[i].IsNone()) {
     return true;
   }
-  const TensorDesc* tensor = call_.inputs[i].AsTensor();
+  const TensorDesc* tensor = inputs[i].AsTensor();
   return tensor != nullptr && tensor->dtype == DType::kUnknown;
 }
 
 bool CallInputs::IsNumber(std::size_t i) const {
-  return i < size() && (std::holds_alternative<double>(call_.inputs[i].data) ||
-                        std::holds_alternative<std::int64_t>(call_.inputs[i].data) ||
-                        std::holds_alternative<bool>(call_.inputs[i].data));
+  return i < size() && (std::holds_alternative<double>(inputs[i].data) ||
+                        std::holds_alternative<std::int64_t>(inputs[i].data) ||
+                        std::holds_alternative<bool>(inputs[i].data));
 }
 
 std::optional<std::int64_t> CallInputs::Integer(std::size_t i) const {
-  const auto* number = i < size() ? std::get_if<std::int64_t>(&call_.inputs[i].data) : nullptr;
+  const auto* number = i < size() ? std::get_if<std::int64_t>(&inputs[i].data) : nullptr;
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
 std::optional<bool> CallInputs::Flag(std::size_t i) const {
-  const auto* flag = i < size() ? std::get_if<bool>(&call_.inputs[i].data) : nullptr;
+  const auto* flag = i < size() ? std::get_if<bool>(&inputs[i].data) : nullptr;
   return flag == nullptr ? std::nullopt : std::optional(*flag);
 }
 
@@ -45,7 +45,7 @@ std::optional<std::vector<std::int64_t>> CallInputs::Integers(std::size_t i) con
   if (const auto one = Integer(i)) {
     return std::vector{*one};
   }
-  const ValueList* list = i < size() ? call_.inputs[i].AsList() : nullptr;
+  const ValueList* list = i < size() ? inputs[i].AsList() : nullptr;
   if (list == nullptr) {
     return std::nullopt;
   }
