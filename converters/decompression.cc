@@ -1,7 +1,6 @@
 #include "converters/decompression.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -14,10 +13,13 @@
 namespace reprise {
 namespace {
 
+bool IsGzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
 // The packed bytes that were read and not yet used.
 class PackedInput {
  public:
-  explicit PackedInput(std::unique_ptr<TextSource> source) : source_(std::move(source)) {}
+  explicit PackedInput(std::unique_ptr<TextSource> source)
+      : source_(std::move(source)), budget_(source_->path()) {}
 
   // Makes at least `least` bytes available, unless the file ends before.
   Status Fill(std::size_t least) {
@@ -44,6 +46,12 @@ class PackedInput {
     return std::string_view(buffer_).substr(begin_, end_ - begin_);
   }
   void Use(std::size_t bytes) { begin_ += bytes; }
+  // Counts what became of them, within the budget.
+  Result<std::size_t> Unpacked(std::size_t bytes) {
+    unpacked_ += bytes;
+    REPRISE_TRY(budget_.Check(unpacked_, Offset()));
+    return bytes;
+  }
   // Position in the packed file.
   [[nodiscard]] std::size_t Offset() const { return offset_ + begin_; }
   [[nodiscard]] const std::string& path() const { return source_->path(); }
@@ -73,6 +81,8 @@ class PackedInput {
  private:
   static constexpr std::size_t kBlock = 256 << 10;
   std::unique_ptr<TextSource> source_;
+  ExpansionBudget budget_;
+  std::uint64_t unpacked_ = 0;
   std::string buffer_ = std::string(kBlock, '\0');
   std::size_t begin_ = 0, end_ = 0;
   std::size_t offset_ = 0;  // of the buffer
@@ -82,21 +92,14 @@ class PackedInput {
 class GzipSource final : public TextSource {
  public:
   explicit GzipSource(std::unique_ptr<TextSource> packed)
-      : TextSource(packed->path()), input_(std::move(packed)), budget_(path()) {}
-  ~GzipSource() override {
-    if (ready_) {
-      inflateEnd(&stream_);
-    }
-  }
-  GzipSource(const GzipSource&) = delete;
-  GzipSource& operator=(const GzipSource&) = delete;
+      : TextSource(packed->path()), input_(std::move(packed)) {}
+  ~GzipSource() override { inflateEnd(&stream_); }
 
   Status Begin() {
     constexpr int kGzipWindow = 15 + 16;
     if (inflateInit2(&stream_, kGzipWindow) != Z_OK) {
       return EnvironmentError("zlib could not be initialised (out of memory?)");
     }
-    ready_ = true;
     return {};
   }
 
@@ -121,9 +124,7 @@ class GzipSource final : public TextSource {
         return input_.Truncated("gzip");
       }
       if (got != 0) {
-        unpacked_ += got;
-        REPRISE_TRY(budget_.Check(unpacked_, input_.Offset()));
-        return got;
+        return input_.Unpacked(got);
       }
     }
     return 0;
@@ -144,10 +145,8 @@ class GzipSource final : public TextSource {
   }
 
   PackedInput input_;
-  ExpansionBudget budget_;
-  std::uint64_t unpacked_ = 0;
   z_stream stream_{};
-  bool ready_ = false, at_end_ = false;
+  bool at_end_ = false;
 };
 
 class ZstdSource final : public TextSource {
@@ -155,7 +154,6 @@ class ZstdSource final : public TextSource {
   explicit ZstdSource(std::unique_ptr<TextSource> packed)
       : TextSource(packed->path()),
         input_(std::move(packed)),
-        budget_(path()),
         context_(ZSTD_createDCtx(), &ZSTD_freeDCtx) {}
 
   [[nodiscard]] bool Ready() const { return context_ != nullptr; }
@@ -176,9 +174,7 @@ class ZstdSource final : public TextSource {
       }
       frame_ended_ = left == 0;
       if (out.pos != 0) {
-        unpacked_ += out.pos;
-        REPRISE_TRY(budget_.Check(unpacked_, input_.Offset()));
-        return out.pos;
+        return input_.Unpacked(out.pos);
       }
       if (bytes.empty() && !frame_ended_) {
         return input_.Truncated("zstd");
@@ -188,83 +184,27 @@ class ZstdSource final : public TextSource {
 
  private:
   PackedInput input_;
-  ExpansionBudget budget_;
-  std::uint64_t unpacked_ = 0;
   std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context_;
   bool frame_ended_ = false;
 };
 
 }  // namespace
 
-bool IsGzip(std::string_view bytes) {
-  return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-}
-
-bool IsZstd(std::string_view bytes) { return bytes.starts_with("\x28\xb5\x2f\xfd"); }
-
-Result<std::unique_ptr<TextSource>> UnpackGzip(std::unique_ptr<TextSource> packed) {
-  auto source = std::make_unique<GzipSource>(std::move(packed));
-  REPRISE_TRY(source->Begin());
-  return source;
-}
-
-Result<std::unique_ptr<TextSource>> UnpackZstd(std::unique_ptr<TextSource> packed) {
-  auto source = std::make_unique<ZstdSource>(std::move(packed));
-  if (!source->Ready()) {
-    return EnvironmentError("zstd could not be initialised (out of memory?)");
+Result<std::unique_ptr<TextSource>> Unpacked(std::unique_ptr<TextSource> bytes,
+                                             std::string_view head) {
+  if (IsGzip(head)) {
+    auto source = std::make_unique<GzipSource>(std::move(bytes));
+    REPRISE_TRY(source->Begin());
+    return source;
   }
-  return source;
-}
-
-namespace {
-
-std::string ReadRawHead(const std::string& path, std::size_t most) {
-  const Result<OpenedInput> input = OpenInput(path);
-  if (!input) {
-    return {};
-  }
-  std::string bytes(most, '\0');
-  const ssize_t read = ::pread(input->descriptor, bytes.data(), most, 0);
-  ::close(input->descriptor);
-  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read)));
-  std::string text(most, '\0');
-  if (IsGzip(bytes)) {
-    z_stream stream{};
-    constexpr int kGzipWindow = 15 + 16;
-    if (inflateInit2(&stream, kGzipWindow) != Z_OK) {
-      return {};
+  if (head.starts_with("\x28\xb5\x2f\xfd")) {
+    auto source = std::make_unique<ZstdSource>(std::move(bytes));
+    if (!source->Ready()) {
+      return EnvironmentError("zstd could not be initialised (out of memory?)");
     }
-    const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, &inflateEnd);
-    stream.next_in = reinterpret_cast<Bytef*>(bytes.data());
-    stream.avail_in = static_cast<uInt>(bytes.size());
-    stream.next_out = reinterpret_cast<Bytef*>(text.data());
-    stream.avail_out = static_cast<uInt>(text.size());
-    static_cast<void>(inflate(&stream, Z_NO_FLUSH));  // as far as it goes
-    text.resize(text.size() - stream.avail_out);
-    return text;
-  }
-  if (IsZstd(bytes)) {
-    const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(),
-                                                                          &ZSTD_freeDCtx);
-    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
-    ZSTD_outBuffer out{text.data(), text.size(), 0};
-    while (in.pos < in.size && out.pos < out.size) {
-      if (const std::size_t left = ZSTD_decompressStream(context.get(), &out, &in);
-          ZSTD_isError(left) != 0) {
-        break;
-      }
-    }
-    text.resize(out.pos);
-    return text;
+    return source;
   }
   return bytes;
-}
-
-}  // namespace
-
-std::string ReadHead(const std::string& path, std::size_t most) {
-  std::string text = ReadRawHead(path, most);
-  return text.starts_with("\xef\xbb\xbf") ? text.substr(3) : text;
 }
 
 }  // namespace reprise

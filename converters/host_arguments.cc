@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/json_members.h"
+
 namespace reprise {
 namespace {
 
@@ -51,29 +53,16 @@ struct ArrayOf<element> {
 template <typename Element>
 using Array = typename ArrayOf<Element>::Type;
 
+// What stands for a list that is not there.
 template <typename Element>
-Element EmptyList();
+Element Nothing() {
+  return {};
+}
 template <>
-element EmptyList() {
+element Nothing() {
   static simdjson::dom::parser parser;
-  static const element empty = parser.parse(std::string("[]")).value_unsafe();
-  return empty;
-}
-template <>
-PlainElement EmptyList() {
-  static const PlainEntry empty = [] {
-    PlainEntry entry;
-    entry.kind = PlainEntry::Kind::kArray;
-    entry.entries = 1;
-    return entry;
-  }();
-  return PlainElement(&empty);
-}
-
-template <typename Element, typename T>
-T GetOr(const Element& value, T otherwise) {
-  T out{};
-  return value.get(out) == simdjson::SUCCESS ? out : otherwise;
+  static const element null = parser.parse(std::string("null")).value_unsafe();
+  return null;
 }
 
 // One of the parallel lists; absent or of another type: empty.
@@ -209,7 +198,7 @@ Value ParseScalar(const Element& value, std::string_view type) {
     case simdjson::dom::element_type::DOUBLE:
       return {GetOr(value, 0.0)};
     case simdjson::dom::element_type::STRING:
-      return ParseText(GetOr(value, std::string_view()), type);
+      return ParseText(TextOr(value), type);
     default:
       return {};
   }
@@ -251,15 +240,15 @@ ValueList Parse(const Lists& lists, bool& odd) {
   Column<Element> types(lists.types);
   // Strides may be fewer: those of a Triton kernel's grid and stream are not written.
   odd = odd || shapes.size() < values.size() || types.size() < values.size();
-  const Element empty = EmptyList<Element>();
+  const Element nothing = Nothing<Element>();
   out.reserve(values.size());
   for (const Element value : values) {
     std::string_view type;
     if (const auto next = types.Next()) {
-      type = GetOr(*next, std::string_view());
+      type = TextOr(*next);
     }
     out.push_back(
-        ParseValue(value, shapes.Next().value_or(empty), strides.Next().value_or(empty), type));
+        ParseValue(value, shapes.Next().value_or(nothing), strides.Next().value_or(nothing), type));
   }
   return out;
 }

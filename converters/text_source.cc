@@ -18,8 +18,6 @@ class FileSource final : public TextSource {
  public:
   FileSource(std::string path, int file) : TextSource(std::move(path)), file_(file) {}
   ~FileSource() override { ::close(file_); }
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
 
   Result<std::size_t> Read(char* to, std::size_t most) override {
     for (;;) {
@@ -43,24 +41,6 @@ class FileSource final : public TextSource {
  private:
   int file_;
   std::size_t at_ = 0;
-};
-
-class MemorySource final : public TextSource {
- public:
-  MemorySource(std::string path, std::string_view text)
-      : TextSource(std::move(path)), rest_(text) {}
-
-  Result<std::size_t> Read(char* to, std::size_t most) override {
-    const std::size_t size = std::min(most, rest_.size());
-    std::memcpy(to, rest_.data(), size);
-    rest_.remove_prefix(size);
-    return size;
-  }
-
-  [[nodiscard]] std::size_t SizeHint() const override { return rest_.size(); }
-
- private:
-  std::string_view rest_;
 };
 
 // Some editors put a byte order mark before UTF-8.
@@ -99,58 +79,30 @@ class WithoutMark final : public TextSource {
   std::unique_ptr<TextSource> text_;
 };
 
-// The bytes that identify the file's format, then the rest of it.
-class Rejoined final : public TextSource {
- public:
-  Rejoined(std::string head, std::unique_ptr<TextSource> rest)
-      : TextSource(rest->path()), head_(std::move(head)), rest_(std::move(rest)) {}
-
-  Result<std::size_t> Read(char* to, std::size_t most) override {
-    if (used_ == head_.size()) {
-      return rest_->Read(to, most);
-    }
-    const std::size_t size = std::min(most, head_.size() - used_);
-    std::memcpy(to, head_.data() + used_, size);
-    used_ += size;
-    return size;
-  }
-
-  [[nodiscard]] std::size_t SizeHint() const override { return rest_->SizeHint(); }
-
- private:
-  std::string head_;
-  std::size_t used_ = 0;
-  std::unique_ptr<TextSource> rest_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path) {
   REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
   std::unique_ptr<TextSource> bytes = std::make_unique<FileSource>(path, input.descriptor);
-  constexpr std::size_t kMagicBytes = 4;
-  std::string head;
-  while (head.size() < kMagicBytes) {
-    char next[kMagicBytes];
-    REPRISE_ASSIGN(const std::size_t got, bytes->Read(next, kMagicBytes - head.size()));
-    if (got == 0) {
-      break;
-    }
-    head.append(next, got);
-  }
-  const bool gzip = IsGzip(head);
-  const bool zstd = IsZstd(head);
-  bytes = std::make_unique<Rejoined>(std::move(head), std::move(bytes));
-  if (gzip) {
-    REPRISE_ASSIGN(bytes, UnpackGzip(std::move(bytes)));
-  } else if (zstd) {
-    REPRISE_ASSIGN(bytes, UnpackZstd(std::move(bytes)));
-  }
+  char magic[4] = {};
+  const ssize_t got = ::pread(input.descriptor, magic, sizeof(magic), 0);
+  const std::string_view head(magic, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  REPRISE_ASSIGN(bytes, Unpacked(std::move(bytes), head));
   return std::make_unique<WithoutMark>(std::move(bytes));
 }
 
-std::unique_ptr<TextSource> TextSource::OfText(std::string path, std::string_view text) {
-  return std::make_unique<MemorySource>(std::move(path), text);
+std::string ReadHead(const std::string& path, std::size_t most) {
+  constexpr std::size_t kPiece = 4096;
+  std::string text;
+  const auto source = TextSource::Open(path);
+  for (bool more = source.has_value(); more && text.size() < most;) {
+    const std::size_t before = text.size();
+    text.resize(std::min(most, before + kPiece));
+    const auto got = (*source)->Read(text.data() + before, text.size() - before);
+    more = got && *got != 0;
+    text.resize(before + (more ? *got : 0));
+  }
+  return text;
 }
 
 }  // namespace reprise

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "core/result.h"
 
@@ -19,9 +18,6 @@ class TextSource {
 
   // gzip and zstd are recognised by content; several members or frames in a row are one text.
   static Result<std::unique_ptr<TextSource>> Open(const std::string& path);
-  // Of text that is in memory, and stays there; `path` is for messages.
-  static std::unique_ptr<TextSource> OfText(std::string path, std::string_view text);
-
   // The next bytes, at most `most` (above 0); none at the end. Errors name the file and the byte of
   // it (packed, if it is) where it stopped making sense.
   [[nodiscard]] virtual Result<std::size_t> Read(char* to, std::size_t most) = 0;
@@ -35,5 +31,8 @@ class TextSource {
  private:
   std::string path_;
 };
+
+// The first bytes of a file's text, at most `most`; as far as it can be read.
+[[nodiscard]] std::string ReadHead(const std::string& path, std::size_t most);
 
 }  // namespace reprise

@@ -26,7 +26,7 @@ class Writer {
       const bool own = item.kind == Item::Kind::kOperation || item.kind == Item::Kind::kIssue ||
                        item.kind == Item::Kind::kTransfer || item.kind == Item::Kind::kStepEnd ||
                        item.kind == Item::Kind::kHead;
-      const HostNode* host = own ? HostOf(item.operation) : nullptr;
+      const HostNode* host = own ? rank_.HostOf(item.operation) : nullptr;
       ids_.push_back(host == nullptr ? next++ : host->id);
     }
   }
@@ -61,7 +61,7 @@ class Writer {
     }
     node.tracing_ns = std::min(item.tracing_ns, node.duration_ns);
     node.tracing_delay_ns = std::clamp<std::int64_t>(node.delay_ns, 0, item.tracing_before_ns);
-    node.step = StepOf(item.start_ns - rank_.base_ns);
+    node.step = rank_.StepAt(item.start_ns - rank_.base_ns);
     if (item.operation >= 0) {
       node.rf_id = rank_.Op(item.operation).rf_id;
       node.name = *rank_.Op(item.operation).name;
@@ -85,11 +85,6 @@ class Writer {
   }
 
  private:
-  [[nodiscard]] HostNode* HostOf(std::int32_t operation) {
-    const std::int32_t host = operation < 0 ? -1 : rank_.Op(operation).host;
-    return host < 0 ? nullptr : &rank_.host.nodes[static_cast<std::size_t>(host)];
-  }
-
   // As new, but for the memory of its texts and lists.
   static void Reset(Node& node) {
     Node fresh;
@@ -156,7 +151,7 @@ class Writer {
     node.kind = info.kind;
     node.op_class = info.op_class;
     node.type = NodeType::kComp;
-    if (HostNode* host = HostOf(item.operation)) {
+    if (HostNode* host = rank_.HostOf(item.operation)) {
       LendArguments(*host, loan);
     }
   }
@@ -216,7 +211,7 @@ class Writer {
     if (node.type != NodeType::kComp) {
       node.tensor_bytes = event.work.copied_bytes;
     }
-    if (HostNode* host = known && link.main ? HostOf(item.operation) : nullptr) {
+    if (HostNode* host = known && link.main ? rank_.HostOf(item.operation) : nullptr) {
       LendArguments(*host, loan);
     }
   }
@@ -246,16 +241,6 @@ class Writer {
       }
     }
     return {};
-  }
-
-  [[nodiscard]] std::int32_t StepOf(std::int64_t start_ns) const {
-    std::int32_t step = 0;
-    for (std::size_t i = 0; i < rank_.steps.size(); ++i) {
-      if (rank_.steps[i].start_ns <= start_ns) {
-        step = static_cast<std::int32_t>(i);
-      }
-    }
-    return step;
   }
 
   RankCapture& rank_;

@@ -143,7 +143,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   }
   ConvertReport report;
   report.workspace = workspace;
-  REPRISE_TRY(CheckRanks(files, ranks, report.diagnostics));
+  REPRISE_TRY(CheckRanks(ranks, report.diagnostics));
   auto groups = AssignGroups(ranks, report.diagnostics);
   const bool alone = !request.output_file.empty();
   if (alone) {
@@ -185,35 +185,30 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
 }
 
 Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
-  if (request.input_directory.empty()) {
-    RankFiles files{
-        .rank = request.rank, .host = request.host_trace, .kineto = request.device_trace};
+  const bool whole_set = !request.input_directory.empty();
+  std::vector<RankFiles> files;
+  std::string name;
+  if (whole_set) {
+    REPRISE_ASSIGN(files, FindCaptures(request.input_directory));
+    std::error_code error;
+    const fs::path path = fs::absolute(request.input_directory, error).lexically_normal();
+    name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  } else {
+    files.push_back(
+        {.rank = request.rank, .host = request.host_trace, .kineto = request.device_trace});
     if (!request.input_file.empty()) {  // one of the two alone
       const bool host = KindOf(request.input_file) == CaptureKind::kHost;
-      (host ? files.host : files.kineto) = request.input_file;
+      (host ? files[0].host : files[0].kineto) = request.input_file;
     }
-    if (request.output_file.empty()) {
-      const fs::path path(request.input_file);
-      const std::string stem = path.filename().string();
-      REPRISE_ASSIGN(
-          OutputFiles output,
-          OutputFiles::Directory(
-              request.output_directory,
-              request.name.empty() ? stem.substr(0, stem.find('.')) : request.name, request.force));
-      return ConvertRanks({files}, request, output);
-    }
-    REPRISE_ASSIGN(OutputFiles output, OutputFiles::OneFile(request.output_file, request.force));
-    return ConvertRanks({files}, request, output);
+    name = fs::path(request.input_file).filename().string();
+    name = name.substr(0, name.find('.'));
   }
-  REPRISE_ASSIGN(const std::vector<RankFiles> files, FindCaptures(request.input_directory));
-  std::string name = request.name;
-  if (name.empty()) {
-    std::error_code error;
-    fs::path path = fs::absolute(request.input_directory, error).lexically_normal();
-    name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
-  }
-  REPRISE_ASSIGN(OutputFiles output,
-                 OutputFiles::Directory(request.output_directory, name, request.force));
+  REPRISE_ASSIGN(
+      OutputFiles output,
+      whole_set || request.output_file.empty()
+          ? OutputFiles::Directory(request.output_directory,
+                                   request.name.empty() ? name : request.name, request.force)
+          : OutputFiles::OneFile(request.output_file, request.force));
   return ConvertRanks(files, request, output);
 }
 

@@ -8,6 +8,7 @@
 
 #include "converters/converter.h"
 #include "converters/pytorch/rank/capture_names.h"
+#include "converters/text_file.h"
 #include "packed.h"
 #include "synthetic_capture.h"
 

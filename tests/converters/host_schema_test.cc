@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converters/pytorch/host/host_trace.h"
+#include "text_in_memory.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -105,7 +106,7 @@ struct HostRead {
 };
 std::unique_ptr<HostRead> ReadText(const std::string& text) {
   auto out = std::make_unique<HostRead>();
-  out->trace = ReadHostTrace(TextFile::FromText("a.et.json", text), out->diagnostics);
+  out->trace = ReadHostText("a.et.json", text, out->diagnostics);
   return out;
 }
 

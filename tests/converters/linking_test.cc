@@ -11,7 +11,9 @@
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/kineto/kineto.h"
 #include "converters/pytorch/rank/operation_list.h"
+#include "converters/text_file.h"
 #include "synthetic_capture.h"
+#include "text_in_memory.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -33,8 +35,8 @@ struct Pair {
 
 Pair Parse(const std::string& host, const std::string& kineto) {
   Diagnostics ignored;
-  auto h = ReadHostTrace(TextFile::FromText("host", host), ignored);
-  auto k = ReadKineto(TextFile::FromText("kineto", kineto), false, ignored);
+  auto h = ReadHostText("host", host, ignored);
+  auto k = ReadKinetoText("kineto", kineto, ignored);
   EXPECT_TRUE(h) << h.error().message;
   EXPECT_TRUE(k) << k.error().message;
   return {std::move(*h), std::move(*k)};

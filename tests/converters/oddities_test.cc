@@ -7,6 +7,7 @@
 #include "converters/pytorch/kineto/kineto.h"
 #include "converters/pytorch/rank/comm_arguments.h"
 #include "synthetic_capture.h"
+#include "text_in_memory.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -146,10 +147,10 @@ TEST(Oddities, NumbersThatJsonDoesNotHave) {
   std::string kineto = capture.KinetoText();
   kineto.replace(kineto.find("\"External id\":77"), 16, "\"External id\":NaN");
   Diagnostics diagnostics;
-  const auto trace = ReadHostTrace(TextFile::FromText("host", host), diagnostics);
+  const auto trace = ReadHostText("host", host, diagnostics);
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(diagnostics.CountOf("non_json_number"), 1U);
-  EXPECT_TRUE(ReadKineto(TextFile::FromText("kineto", kineto), false, diagnostics));
+  EXPECT_TRUE(ReadKinetoText("kineto", kineto, diagnostics));
 }
 
 // Oddity 4: storage ids are reused after free.

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "converters/pytorch/rank/marked_ranges.h"
+#include "converters/pytorch/rank/stages.h"
 #include "synthetic_capture.h"
 
 namespace reprise::pytorch {
@@ -56,13 +56,12 @@ TEST(Ranges, WhatIsBeyondTheBoundIsCounted) {
         {.name = &name, .start_ns = i * 10, .end_ns = i * 10 + 5, .annotation = true});
   }
   rank.list.threads.push_back({.number = 1, .first = 0, .last = 5});
-  Diagnostics diagnostics;
-  const std::vector<Range> ranges = FindRanges(rank, diagnostics, 3);
+  const std::vector<Range> ranges = FindRanges(rank, 3);
   ASSERT_EQ(ranges.size(), 3U);
   EXPECT_EQ(ranges.back().start_ns, 20);  // the first ones are kept
-  EXPECT_EQ(diagnostics.CountOf("range_left_out"), 2U);
+  EXPECT_EQ(rank.diagnostics.CountOf("range_left_out"), 2U);
   rank.kineto.untimed = true;
-  EXPECT_THAT(FindRanges(rank, diagnostics), IsEmpty());
+  EXPECT_THAT(FindRanges(rank), IsEmpty());
 }
 
 }  // namespace

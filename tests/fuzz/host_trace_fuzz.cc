@@ -12,6 +12,7 @@
 #include "converters/pytorch/kineto/kineto.h"
 #include "converters/pytorch/rank/operation_list.h"
 #include "tests/converters/same_nodes.h"
+#include "tests/converters/text_in_memory.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -83,16 +84,14 @@ void Try(std::string_view data) {
   const std::size_t zero = data.find('\0');
   CompareReaders(data.substr(0, zero));
   Diagnostics diagnostics;
-  const auto host =
-      ReadHostTrace(TextFile::FromText("host", std::string(data.substr(0, zero))), diagnostics);
+  const auto host = ReadHostText("host", data.substr(0, zero), diagnostics);
   if (!host) {
     return;
   }
   CheckIds(*host);
   const std::string_view kineto_text =
       zero == std::string_view::npos ? kKineto : data.substr(zero + 1);
-  const auto kineto =
-      ReadKineto(TextFile::FromText("kineto", std::string(kineto_text)), false, diagnostics);
+  const auto kineto = ReadKinetoText("kineto", kineto_text, diagnostics);
   if (!kineto) {
     return;
   }

@@ -12,9 +12,9 @@ namespace {
 
 class DeviceEdgeBuilder {
  public:
-  DeviceEdgeBuilder(RankCapture& rank, Timeline& timeline) : rank_(rank), items_(timeline.items) {
+  DeviceEdgeBuilder(RankCapture& rank, Timeline& timeline) : rank_(rank), timeline_(timeline) {
     item_of_event_.assign(rank.kineto.device.events.size(), -1);
-    for (std::int32_t i = 0; i < Count(); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       const Item& item = At(i);
       if (item.kind == Item::Kind::kDevice) {
         item_of_event_[static_cast<std::size_t>(item.event)] = i;
@@ -25,7 +25,7 @@ class DeviceEdgeBuilder {
   }
 
   void Run() {
-    for (std::int32_t i = 0; i < Count(); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       if (At(i).kind == Item::Kind::kDevice) {
         StreamEdge(i);
         LaunchEdge(i);
@@ -40,18 +40,14 @@ class DeviceEdgeBuilder {
   }
 
  private:
-  [[nodiscard]] std::int32_t Count() const { return static_cast<std::int32_t>(items_.size()); }
-  [[nodiscard]] Item& At(std::int32_t i) const { return items_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] Item& At(std::int32_t i) const { return timeline_.At(i); }
 
+  // False: the recording contradicts it.
   bool Add(std::int32_t from, std::int32_t to, EdgeReason reason, bool inferred = false) {
     if (At(from).end_ns > At(to).start_ns) {
       return false;
     }
-    auto& deps = At(to).deps;
-    const auto same = [&](const ItemDependency& dep) { return dep.item == from; };
-    if (std::none_of(deps.begin(), deps.end(), same)) {
-      deps.push_back({from, reason, inferred});
-    }
+    timeline_.AddEdge(from, to, reason, inferred);
     return true;
   }
 
@@ -96,7 +92,7 @@ class DeviceEdgeBuilder {
     std::vector<std::vector<std::int32_t>> by_end(autograd.size());
     std::vector<std::int32_t> last(autograd.size(), -1);
     std::vector<std::pair<std::int32_t, std::int32_t>> quiet;  // (item before, item after)
-    for (std::int32_t i = 0; i < Count(); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       if (const std::int32_t thread = At(i).thread; thread >= 0) {
         by_end[static_cast<std::size_t>(thread)].push_back(i);  // a thread's items don't overlap
         std::int32_t& before = last[static_cast<std::size_t>(thread)];
@@ -147,7 +143,7 @@ class DeviceEdgeBuilder {
   }
 
   RankCapture& rank_;
-  std::vector<Item>& items_;
+  Timeline& timeline_;
   std::vector<std::int32_t> item_of_event_;
   std::map<std::int32_t, std::int32_t> launcher_;  // by call
   std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> last_of_stream_;

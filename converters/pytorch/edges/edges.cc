@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "converters/pytorch/edges/device_edges.h"
+#include "converters/tensors_in.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise::pytorch {
@@ -16,7 +17,6 @@ class EdgeBuilder {
  public:
   EdgeBuilder(RankCapture& rank, Timeline& timeline)
       : rank_(rank),
-        items_(timeline.items),
         timeline_(timeline),
         last_of_thread_(rank.list.threads.size(), -1),
         seen_(rank.list.threads.size()) {}
@@ -31,22 +31,14 @@ class EdgeBuilder {
   }
 
  private:
-  [[nodiscard]] Item& At(std::int32_t i) { return items_[static_cast<std::size_t>(i)]; }
-
-  void Add(std::int32_t from, std::int32_t to, EdgeReason reason, bool inferred = false) {
-    Item& item = At(to);
-    const auto same = [&](const ItemDependency& dep) { return dep.item == from; };
-    if (std::none_of(item.deps.begin(), item.deps.end(), same)) {
-      item.deps.push_back({from, reason, inferred});
-    }
-  }
+  [[nodiscard]] Item& At(std::int32_t i) const { return timeline_.At(i); }
 
   void ThreadEdges() {
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       if (const std::int32_t thread = At(i).thread; thread >= 0) {
         std::int32_t& last = last_of_thread_[static_cast<std::size_t>(thread)];
         if (last >= 0) {
-          Add(last, i, EdgeReason::kThread);
+          timeline_.AddEdge(last, i, EdgeReason::kThread);
         }
         last = i;
       }
@@ -55,16 +47,16 @@ class EdgeBuilder {
 
   // Call → transfer → wait; and what a worker thread did after a transfer that it ran.
   void TransferEdges() {
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       const Item& item = At(i);
       if (item.transfer < 0) {
         continue;
       }
       const auto t = static_cast<std::size_t>(item.transfer);
       if (item.kind == Item::Kind::kIssue) {
-        Add(i, timeline_.transfer_item[t], EdgeReason::kLaunch);
+        timeline_.AddEdge(i, timeline_.transfer_item[t], EdgeReason::kLaunch);
       } else if (timeline_.wait_item[t] == i) {
-        Add(timeline_.transfer_item[t], i, EdgeReason::kCommWait, item.inferred);
+        timeline_.AddEdge(timeline_.transfer_item[t], i, EdgeReason::kCommWait, item.inferred);
       }
     }
     WorkerEdges();
@@ -72,7 +64,7 @@ class EdgeBuilder {
 
   void WorkerEdges() {
     std::map<std::int64_t, std::int32_t> last_transfer;  // by worker thread
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       const Item& item = At(i);
       if (item.kind == Item::Kind::kTransfer) {
         last_transfer[rank_.Transfer(item.transfer).worker] = i;
@@ -81,7 +73,7 @@ class EdgeBuilder {
             last_transfer.find(rank_.list.threads[static_cast<std::size_t>(item.thread)].kineto_id);
         if (it != last_transfer.end()) {
           if (At(it->second).end_ns <= item.start_ns) {
-            Add(it->second, i, EdgeReason::kThread);
+            timeline_.AddEdge(it->second, i, EdgeReason::kThread);
           }
           last_transfer.erase(it);
         }
@@ -100,7 +92,7 @@ class EdgeBuilder {
       bool overlap = false;
       for (std::size_t n = sequence.size(); n-- > 0;) {
         if (At(sequence[n]).end_ns <= At(i).start_ns) {
-          Add(sequence[n], i, EdgeReason::kGroup);
+          timeline_.AddEdge(sequence[n], i, EdgeReason::kGroup);
           break;
         }
         overlap = true;
@@ -115,7 +107,7 @@ class EdgeBuilder {
   // Last writer → reader, where thread order and waits don't imply it already. Items come in order
   // of start; a transfer writes from its start on, as far as later readers are concerned.
   void DataEdges() {
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       const Item& item = At(i);
       if (item.transfer >= 0 &&
           (item.kind == Item::Kind::kTransfer || item.kind == Item::Kind::kDevice)) {
@@ -136,21 +128,10 @@ class EdgeBuilder {
     }
   }
 
-  // Every defined tensor, as TensorsIn has them, without a list of them.
-  template <typename Visit>
-  static void ForEachTensor(const ValueList& values, const Visit& visit) {
-    for (const Value& value : values) {
-      if (const TensorDesc* tensor = value.AsTensor(); tensor != nullptr && tensor->IsDefined()) {
-        visit(tensor->incarnation);
-      } else if (const ValueList* list = value.AsList()) {
-        ForEachTensor(*list, visit);
-      }
-    }
-  }
-
   void Read(std::int32_t reader, const ValueList& inputs) {
-    ForEachTensor(inputs, [&](std::int64_t incarnation) {
-      const std::int32_t writer = WriterOf(incarnation);
+    ForEachTensor(inputs, [&](const TensorDesc& tensor) {
+      const std::int64_t incarnation = tensor.incarnation;
+      const std::int32_t writer = tensor.IsDefined() ? WriterOf(incarnation) : -1;
       if (writer < 0 || writer == reader || Implied(writer, reader)) {
         return;
       }
@@ -159,7 +140,7 @@ class EdgeBuilder {
                                 fmt::format("{}: incarnation {}", rank_.label, incarnation));
         return;
       }
-      Add(writer, reader, EdgeReason::kData);
+      timeline_.AddEdge(writer, reader, EdgeReason::kData);
       if (At(reader).thread >= 0) {
         seen_[static_cast<std::size_t>(At(reader).thread)].insert({writer, reader});
       }
@@ -167,8 +148,11 @@ class EdgeBuilder {
   }
 
   void Write(std::int32_t writer, const ValueList& outputs) {
-    ForEachTensor(outputs, [&](std::int64_t incarnation) {
-      const auto i = static_cast<std::size_t>(incarnation);
+    ForEachTensor(outputs, [&](const TensorDesc& tensor) {
+      if (!tensor.IsDefined()) {
+        return;
+      }
+      const auto i = static_cast<std::size_t>(tensor.incarnation);
       if (i >= writer_.size()) {
         writer_.resize(std::max(i + 1, 2 * writer_.size()), -1);
       }
@@ -182,13 +166,13 @@ class EdgeBuilder {
   }
 
   // The thread on which a reader's order is decided: a transfer's is that of its call.
-  [[nodiscard]] std::int32_t ThreadOf(std::int32_t i) {
+  [[nodiscard]] std::int32_t ThreadOf(std::int32_t i) const {
     const Item& item = At(i);
     return item.kind == Item::Kind::kTransfer ? rank_.Transfer(item.transfer).thread : item.thread;
   }
 
   // A stream keeps order by itself, and what waits for a later event of it waits for this one.
-  [[nodiscard]] bool StreamImplies(std::int32_t writer, std::int32_t reader) {
+  [[nodiscard]] bool StreamImplies(std::int32_t writer, std::int32_t reader) const {
     const std::int32_t from = At(writer).event;
     if (from < 0) {
       return false;
@@ -204,7 +188,7 @@ class EdgeBuilder {
            });
   }
 
-  [[nodiscard]] bool Implied(std::int32_t writer, std::int32_t reader) {
+  [[nodiscard]] bool Implied(std::int32_t writer, std::int32_t reader) const {
     if (StreamImplies(writer, reader)) {
       return true;
     }
@@ -231,7 +215,7 @@ class EdgeBuilder {
   // node of the forward operation with the same sequence number.
   void ForwardBackwardEdges() {
     std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> forward;  // (thread, seq) → item
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(items_.size()); ++i) {
+    for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       const Item& item = At(i);
       if (item.kind != Item::Kind::kOperation && item.kind != Item::Kind::kHead) {
         continue;
@@ -249,7 +233,7 @@ class EdgeBuilder {
         const auto it = forward.find({node.forward_thread, node.seq_id});
         if (it != forward.end() && At(it->second).thread != item.thread) {
           if (At(it->second).end_ns <= item.start_ns) {
-            Add(it->second, i, EdgeReason::kFwdBwd);
+            timeline_.AddEdge(it->second, i, EdgeReason::kFwdBwd);
           }
           forward.erase(it);  // the function's later nodes follow by thread
         }
@@ -259,7 +243,6 @@ class EdgeBuilder {
   }
 
   RankCapture& rank_;
-  std::vector<Item>& items_;
   Timeline& timeline_;
   std::vector<std::int32_t> last_of_thread_;
   std::vector<std::int32_t> writer_;  // by incarnation, which are counted from 0 on; -1: none

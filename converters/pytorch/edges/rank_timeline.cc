@@ -385,6 +385,14 @@ bool UsesData(const RankCapture& rank, const Item& item) {
   return rank.list.operations[i].host >= 0 && rank.roles[i].info.kind != OpKind::kMetadata;
 }
 
+void Timeline::AddEdge(std::int32_t from, std::int32_t to, EdgeReason reason, bool inferred) {
+  std::vector<ItemDependency>& deps = At(to).deps;
+  if (std::none_of(deps.begin(), deps.end(),
+                   [&](const ItemDependency& dep) { return dep.item == from; })) {
+    deps.push_back({from, reason, inferred});
+  }
+}
+
 Timeline BuildTimeline(RankCapture& rank) { return TimelineBuilder(rank).Run(); }
 
 }  // namespace reprise::pytorch

@@ -53,6 +53,11 @@ struct Timeline {
   // By transfer: its item, and the item that waits for it (-1: none).
   std::vector<std::int32_t> transfer_item;
   std::vector<std::int32_t> wait_item;
+
+  [[nodiscard]] std::int32_t Count() const { return static_cast<std::int32_t>(items.size()); }
+  [[nodiscard]] Item& At(std::int32_t i) { return items[static_cast<std::size_t>(i)]; }
+  // Unless `to` waits for `from` already.
+  void AddEdge(std::int32_t from, std::int32_t to, EdgeReason reason, bool inferred = false);
 };
 
 // Needs MatchTransfers. Shortens transfers that were recorded to end after a wait for them had

@@ -45,21 +45,17 @@ void AssignIndices(RankCapture& rank) {
   }
 }
 
-InferenceTransfer DescribeForInference(const RankCapture& rank, const TransferRecord& transfer) {
-  return {.rank = rank.rank,
-          .worker = transfer.worker,
-          .start_ns = transfer.start_ns,
-          .end_ns = transfer.end_ns,
-          .arguments = &transfer.arguments};
-}
-
 void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& diagnostics) {
   std::vector<InferenceTransfer> unnamed;
   std::vector<std::pair<RankCapture*, TransferRecord*>> owners;
   for (RankCapture& rank : ranks) {
     for (TransferRecord& transfer : rank.transfers) {
       if (!transfer.group_recorded) {
-        unnamed.push_back(DescribeForInference(rank, transfer));
+        unnamed.push_back({.rank = rank.rank,
+                           .worker = transfer.worker,
+                           .start_ns = transfer.start_ns,
+                           .end_ns = transfer.end_ns,
+                           .arguments = &transfer.arguments});
         owners.emplace_back(&rank, &transfer);
       }
     }

@@ -2,39 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
+#include <string_view>
 
 #include "converters/host_arguments.h"
+#include "converters/json_members.h"
 #include "converters/pytorch/host/host_fields.h"
 
 namespace reprise::pytorch {
 namespace {
 
 using simdjson::dom::element;
-using JsonMember = simdjson::simdjson_result<element>;
-
-// The members of these names, found in one walk; of two of a name, the first.
-template <std::size_t kCount>
-std::array<JsonMember, kCount> FindMembers(element root, const std::string_view (&names)[kCount]) {
-  std::array<JsonMember, kCount> out;
-  out.fill(JsonMember(simdjson::NO_SUCH_FIELD));
-  simdjson::dom::object object;
-  if (root.get(object) != simdjson::SUCCESS) {
-    return out;
-  }
-  for (const auto& [key, value] : object) {
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (key == names[i] && out[i].error() != simdjson::SUCCESS) {
-        out[i] = JsonMember(element(value));
-      }
-    }
-  }
-  return out;
-}
 
 // Since 1.0.2: [{"name": "rf_id", "type": "uint64", "value": 4}, …]. Before: members of the node.
 void ReadAttributes(const simdjson::dom::array& attributes, HostFields<element>& fields,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <iomanip>
 #include <iterator>
@@ -12,13 +13,67 @@
 #include "converters/json_stream.h"
 #include "converters/per_thread.h"
 #include "converters/pytorch/host/host_node.h"
-#include "converters/pytorch/host/host_schema.h"
 #include "converters/pytorch/host/id_index.h"
 #include "converters/pytorch/host/plain_nodes.h"
 #include "converters/pytorch/host/string_pool.h"
 
 namespace reprise::pytorch {
 namespace {
+
+// Versions of the format.
+constexpr std::array<std::string_view, 8> kHostSchemas = {
+    "1.0.0",  // tensors without a device
+    "1.0.1",
+    "1.0.2-chakra.0.0.4",  // fields in attrs, inputs and outputs as objects, ctrl_deps
+    "1.0.3-chakra.0.0.4",  // names of process groups with descriptions
+    "1.0.4-chakra.0.0.4",  // kernel_backend, kernel_file
+    "1.1.0-chakra.0.0.4",  // record_param_comms as attributes
+    "1.1.1-chakra.0.0.4",  // strides
+    "1.1.1-chakra.1.0.0",
+};
+
+// "1.2.0", "1.1.2-chakra.2.0.0".
+bool IsOfThisFamily(std::string_view version) {
+  constexpr std::string_view kMajor = "1.";
+  if (!version.starts_with(kMajor)) {
+    return false;
+  }
+  const std::string_view numbers = version.substr(0, version.find('-'));
+  return numbers.find_first_not_of("0123456789.") == std::string_view::npos &&
+         std::count(numbers.begin(), numbers.end(), '.') == 2 && numbers.back() != '.' &&
+         numbers.find("..") == std::string_view::npos;
+}
+
+// The text of the "schema" member. Bad input if there is none, if it is no version, or of another
+// major version. A version that is not known but of the same major one is read and counted
+// (`host_schema_newer`): the fields say where they are, versions only ever added some.
+Result<std::string> CheckHostSchema(const TextFile& file, const SplitJson& json,
+                                    Diagnostics& diagnostics) {
+  if (!json.has_array) {
+    return BadInput(
+        fmt::format("{}: no \"nodes\" list: not a host execution trace{}", file.path(),
+                    json.Member("baseTimeNanoseconds").empty() && json.Member("traceEvents").empty()
+                        ? ""
+                        : " but a Kineto file; are the two swapped?"));
+  }
+  const std::string_view raw = json.Member("schema");
+  std::string version;
+  if (raw.size() >= 2 && raw.front() == '"') {
+    version = raw.substr(1, raw.size() - 2);
+  }
+  if (std::find(kHostSchemas.begin(), kHostSchemas.end(), version) != kHostSchemas.end()) {
+    return version;
+  }
+  if (!IsOfThisFamily(version)) {
+    return BadInput(fmt::format(
+        "{}: wrong schema {} at byte {}: host traces of schema {} to {} are read; capture again "
+        "with a PyTorch that writes one of them",
+        file.path(), version.empty() ? "(none)" : version, raw.empty() ? 0 : file.OffsetOf(raw),
+        kHostSchemas.front(), kHostSchemas.back()));
+  }
+  diagnostics.Count("host_schema_newer", fmt::format("{}: schema {}", file.path(), version));
+  return version;
+}
 
 constexpr std::string_view kGroupInit = "## process_group:init ##";
 
@@ -191,10 +246,6 @@ Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics) {
   MakeIdsUnique(trace, source.path(), diagnostics);
   ReadGroups(trace);
   return trace;
-}
-
-Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics) {
-  return ReadHostTrace(*TextSource::OfText(file.path(), file.text()), diagnostics);
 }
 
 }  // namespace reprise::pytorch

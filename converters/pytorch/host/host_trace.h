@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "converters/pytorch/host/process_groups.h"
-#include "converters/text_file.h"
 #include "converters/text_source.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
@@ -21,7 +20,8 @@ namespace reprise::pytorch {
 // torch/csrc/…/record_function.h, RecordScope.
 enum class Scope : std::int32_t { kFunction = 0, kBackward = 1, kUser = 7 };
 
-// What record_param_comms adds to a node's attributes.
+// What record_param_comms says: a host node's attributes, or the arguments of a Kineto event or of
+// an NCCL kernel of newer PyTorch.
 struct CommAttributes {
   std::string collective;  // "allreduce", "all_to_allv", …
   std::string dtype;       // "Float"
@@ -29,7 +29,11 @@ struct CommAttributes {
   std::int64_t in_elements = -1, out_elements = -1;
   std::vector<std::int64_t> in_splits, out_splits;  // written as strings: "[134, 146]"
   std::int64_t group_size = -1;
-  bool async = false;  // a bool declared as string
+  bool async = false;  // host traces: a bool declared as string
+  // Kineto's only.
+  std::vector<std::int64_t> ranks;  // "Process Group Ranks", global
+  std::int64_t sequence = -1;
+  std::int64_t peer = -1;  // "Src Rank" / "Dst Rank": global, unlike the host trace's
 };
 
 // Of the n-th tensor of a call's inputs, those in lists and undefined ones counted.
@@ -75,6 +79,5 @@ struct HostTrace {
 // oddities are counted: `non_json_number`, `host_schema_newer`, `host_attribute_unreadable`,
 // `host_argument_lists_differ`, `duplicate_node_id`.
 [[nodiscard]] Result<HostTrace> ReadHostTrace(TextSource& source, Diagnostics& diagnostics);
-[[nodiscard]] Result<HostTrace> ReadHostTrace(const TextFile& file, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

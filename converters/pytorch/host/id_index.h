@@ -1,5 +1,6 @@
-// Node ids to places in a list. PyTorch numbers nodes and tensors from one counter, so that ids are
-// a few times as high as there are nodes: a table then, and a hash map where they are not.
+// Ids to places in a list. PyTorch numbers nodes, tensors and storages from one counter, so that
+// ids are a few times as high as there are nodes: a table then, and a hash map where they are not,
+// and for what is far above (storages were addresses in older versions).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ class IdIndex {
  public:
   static constexpr std::int32_t kNone = -1;
 
-  // Of up to `count` ids, none above `highest`.
+  // Of about `count` ids, most of them not above `highest`.
   IdIndex(std::uint64_t highest, std::size_t count) {
     constexpr std::uint64_t kMaxPerId = 12;  // about what an entry of the map costs
     if (highest / kMaxPerId < count) {
@@ -25,7 +26,7 @@ class IdIndex {
 
   // False: the id is there already, and keeps its place.
   bool Insert(std::uint64_t id, std::int32_t place) {
-    if (table_.empty()) {
+    if (id >= table_.size()) {
       return map_.emplace(id, place).second;
     }
     std::int32_t& at = table_[static_cast<std::size_t>(id)];
@@ -36,8 +37,8 @@ class IdIndex {
 
   // kNone: not there.
   [[nodiscard]] std::int32_t Find(std::uint64_t id) const {
-    if (!table_.empty()) {
-      return id < table_.size() ? table_[static_cast<std::size_t>(id)] : kNone;
+    if (id < table_.size()) {
+      return table_[static_cast<std::size_t>(id)];
     }
     const auto at = map_.find(id);
     return at == map_.end() ? kNone : at->second;

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "converters/json_members.h"
+
 namespace reprise::pytorch {
 
 using simdjson::dom::element;
@@ -20,18 +22,10 @@ std::vector<GroupRecord> ParseGroupRecords(std::string_view json) {
   }
   for (const element item : list) {
     GroupRecord group;
-    std::string_view text;
-    if (item["pg_name"].get(text) == simdjson::SUCCESS) {
-      group.name = text;
-    }
-    if (item["pg_desc"].get(text) == simdjson::SUCCESS) {
-      group.description = text;
-    }
-    std::int64_t size = -1;
-    if (item["group_size"].get(size) == simdjson::SUCCESS ||
-        item["pg_size"].get(size) == simdjson::SUCCESS) {
-      group.size = static_cast<std::int32_t>(size);
-    }
+    group.name = TextOr(item["pg_name"]);
+    group.description = TextOr(item["pg_desc"]);
+    group.size = static_cast<std::int32_t>(
+        GetOr(item["group_size"], GetOr(item["pg_size"], std::int64_t{-1})));
     simdjson::dom::array ranks;
     if (item["ranks"].get(ranks) == simdjson::SUCCESS) {
       for (const element rank : ranks) {

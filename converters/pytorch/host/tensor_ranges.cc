@@ -1,47 +1,15 @@
 #include "converters/pytorch/host/tensor_ranges.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
-#include <charconv>
 #include <map>
+
+#include "converters/tensors_in.h"
+#include "core/text.h"
 
 namespace reprise::pytorch {
 namespace {
-
-class RangeText {
- public:
-  explicit RangeText(std::string_view text) : at_(text.data()), end_(at_ + text.size()) {}
-
-  bool Take(char expected) {
-    while (at_ != end_ && *at_ == ' ') {
-      ++at_;
-    }
-    const bool is = at_ != end_ && *at_ == expected;
-    at_ += is ? 1 : 0;
-    return is;
-  }
-
-  bool Number(std::int64_t& out) {
-    Take(' ');
-    const auto [behind, error] = std::from_chars(at_, end_, out);
-    at_ = behind;
-    return error == std::errc();
-  }
-
- private:
-  const char* at_;
-  const char* end_;
-};
-
-// Tensors in the order in which the observer numbers them.
-void Flatten(const ValueList& values, std::vector<const TensorDesc*>& out) {
-  for (const Value& value : values) {
-    if (const TensorDesc* tensor = value.AsTensor()) {
-      out.push_back(tensor);
-    } else if (const ValueList* list = value.AsList()) {
-      Flatten(*list, out);
-    }
-  }
-}
 
 bool WritesInPlace(const HostNode& node) { return node.name->ends_with('_'); }
 
@@ -49,20 +17,19 @@ bool WritesInPlace(const HostNode& node) { return node.name->ends_with('_'); }
 
 std::vector<TensorRange> ParseTensorRanges(std::string_view text) {
   std::vector<TensorRange> ranges;
-  RangeText in(text);
-  if (!in.Take('{')) {
+  thread_local simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  if (parser.parse(text.data(), text.size()).get(object) != simdjson::SUCCESS) {
     return ranges;
   }
-  do {
-    TensorRange range;
-    const bool is = in.Take('"') && in.Number(range.tensor) && in.Take('"') && in.Take(':') &&
-                    in.Take('[') && in.Number(range.low) && in.Take(',') && in.Number(range.high) &&
-                    in.Take(']');
-    if (!is || range.tensor < 0 || range.low > range.high) {
+  for (const auto& [number, bounds] : object) {
+    TensorRange range{.tensor = ParseNumber<std::int64_t>(number).value_or(-1)};
+    if (range.tensor < 0 || bounds.at(0).get(range.low) != simdjson::SUCCESS ||
+        bounds.at(1).get(range.high) != simdjson::SUCCESS || range.low > range.high) {
       break;
     }
     ranges.push_back(range);
-  } while (in.Take(','));
+  }
   return ranges;
 }
 
@@ -74,7 +41,8 @@ std::vector<IndexRange> FindIndexRanges(const HostTrace& host) {
       continue;
     }
     tensors.clear();
-    Flatten(node.inputs, tensors);
+    // In the order in which the observer numbers them.
+    ForEachTensor(node.inputs, [&](const TensorDesc& tensor) { tensors.push_back(&tensor); });
     for (const TensorRange& range : node.tensor_ranges) {
       const auto number = static_cast<std::size_t>(range.tensor);
       if (number >= tensors.size() || !tensors[number]->IsDefined() ||

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "converters/json_members.h"
 #include "converters/pytorch/host/process_groups.h"
 #include "core/text.h"
 
@@ -18,7 +19,7 @@ namespace {
 using simdjson::dom::element;
 
 // A number, or a string that holds one (ROCm writes some that way).
-std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fallback) {
+std::int64_t IntegerOr(const JsonMember& value, std::int64_t fallback) {
   std::int64_t out = 0;
   if (value.get(out) == simdjson::SUCCESS) {
     return out;
@@ -32,19 +33,14 @@ std::int64_t IntegerOr(simdjson::simdjson_result<element> value, std::int64_t fa
   return fallback;
 }
 
-std::string TextOr(simdjson::simdjson_result<element> value) {
-  std::string_view text;
-  return value.get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
-}
-
 // Kineto writes lists as strings, shortened with "..." when long: then nothing is known.
-std::vector<std::int64_t> ListOr(simdjson::simdjson_result<element> value) {
-  const std::string text = TextOr(value);
+std::vector<std::int64_t> ListOr(const JsonMember& value) {
+  const std::string_view text = TextOr(value);
   return text.find("...") == std::string::npos ? ParseIntegerList(text)
                                                : std::vector<std::int64_t>();
 }
 
-std::array<std::int32_t, 3> Three(simdjson::simdjson_result<element> value) {
+std::array<std::int32_t, 3> Three(const JsonMember& value) {
   std::array<std::int32_t, 3> out{};
   simdjson::dom::array list;
   if (value.get(list) == simdjson::SUCCESS) {
@@ -76,60 +72,6 @@ std::optional<DeviceEvent::Kind> WorkOf(std::string_view category) {
   return std::nullopt;
 }
 
-std::string_view NameOf(element event) {
-  std::string_view name;
-  return event["name"].get(name) == simdjson::SUCCESS ? name : std::string_view();
-}
-
-void AddCall(element event, std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
-             DeviceTrace& trace) {
-  const std::string_view name = NameOf(event);
-  trace.calls.push_back({.name = strings.Intern(name),
-                         .kind = RuntimeKindOf(name),
-                         .thread = IntegerOr(event["tid"], -1),
-                         .start_ns = start_ns,
-                         .end_ns = end_ns,
-                         .correlation = IntegerOr(event["args"]["correlation"], -1)});
-}
-
-void AddWork(element event, DeviceEvent::Kind kind, std::int64_t start_ns, std::int64_t end_ns,
-             BatchStrings& strings, DeviceTrace& trace) {
-  DeviceEvent& out = trace.events.emplace_back();
-  out.kind = kind;
-  out.name = strings.Intern(NameOf(event));
-  out.start_ns = start_ns;
-  out.end_ns = end_ns;
-  const auto args = event["args"];
-  out.device = static_cast<std::int32_t>(IntegerOr(args["device"], IntegerOr(event["pid"], 0)));
-  out.stream = IntegerOr(args["stream"], IntegerOr(event["tid"], 0));
-  out.external_id = IntegerOr(args["External id"], IntegerOr(args["external id"], -1));
-  out.work.correlation = IntegerOr(args["correlation"], -1);
-  out.work.grid = Three(args["grid"]);
-  out.work.block = Three(args["block"]);
-  out.work.registers_per_thread =
-      static_cast<std::int32_t>(IntegerOr(args["registers per thread"], -1));
-  out.work.shared_memory_bytes = IntegerOr(args["shared memory"], -1);
-  out.work.copied_bytes = IntegerOr(args["bytes"], -1);
-  element known;
-  element all;
-  if (args["Collective name"].get(known) == simdjson::SUCCESS &&
-      args.get(all) == simdjson::SUCCESS) {
-    out.comm = ReadKinetoComm(all);
-  }
-}
-
-void AddSync(element event, DeviceTrace& trace) {
-  const auto args = event["args"];
-  trace.syncs.push_back(
-      {.correlation = IntegerOr(args["correlation"], -1),
-       .device = static_cast<std::int32_t>(IntegerOr(args["device"], 0)),
-       .stream = IntegerOr(args["stream"], -1),
-       .source_stream = IntegerOr(args["wait_on_stream"], -1),
-       .source_correlation = IntegerOr(args["wait_on_cuda_event_record_corr_id"], -1)});
-}
-
-}  // namespace
-
 // "cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize", and per-thread variants
 // ("cudaStreamSynchronize_ptsz").
 RuntimeKind RuntimeKindOf(std::string_view name) {
@@ -150,9 +92,58 @@ RuntimeKind RuntimeKindOf(std::string_view name) {
              : RuntimeKind::kOther;
 }
 
+void AddCall(element event, std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
+             DeviceTrace& trace) {
+  const std::string_view name = TextOr(event["name"]);
+  trace.calls.push_back({.name = strings.Intern(name),
+                         .kind = RuntimeKindOf(name),
+                         .thread = IntegerOr(event["tid"], -1),
+                         .start_ns = start_ns,
+                         .end_ns = end_ns,
+                         .correlation = IntegerOr(event["args"]["correlation"], -1)});
+}
+
+void AddWork(element event, DeviceEvent::Kind kind, std::int64_t start_ns, std::int64_t end_ns,
+             BatchStrings& strings, DeviceTrace& trace) {
+  DeviceEvent& out = trace.events.emplace_back();
+  out.kind = kind;
+  out.name = strings.Intern(TextOr(event["name"]));
+  out.start_ns = start_ns;
+  out.end_ns = end_ns;
+  const auto args = event["args"];
+  out.device = static_cast<std::int32_t>(IntegerOr(args["device"], IntegerOr(event["pid"], 0)));
+  out.stream = IntegerOr(args["stream"], IntegerOr(event["tid"], 0));
+  out.external_id = IntegerOr(args["External id"], IntegerOr(args["external id"], -1));
+  out.work.correlation = IntegerOr(args["correlation"], -1);
+  out.work.grid = Three(args["grid"]);
+  out.work.block = Three(args["block"]);
+  out.work.registers_per_thread =
+      static_cast<std::int32_t>(IntegerOr(args["registers per thread"], -1));
+  out.work.shared_memory_bytes = IntegerOr(args["shared memory"], -1);
+  out.work.copied_bytes = IntegerOr(args["bytes"], -1);
+  element known;
+  element all;
+  if (args["Collective name"].get(known) == simdjson::SUCCESS &&
+      args.get(all) == simdjson::SUCCESS) {
+    out.comm = ReadCommAttributes(all);
+  }
+}
+
+void AddSync(element event, DeviceTrace& trace) {
+  const auto args = event["args"];
+  trace.syncs.push_back(
+      {.correlation = IntegerOr(args["correlation"], -1),
+       .device = static_cast<std::int32_t>(IntegerOr(args["device"], 0)),
+       .stream = IntegerOr(args["stream"], -1),
+       .source_stream = IntegerOr(args["wait_on_stream"], -1),
+       .source_correlation = IntegerOr(args["wait_on_cuda_event_record_corr_id"], -1)});
+}
+
+}  // namespace
+
 bool IsDeviceCategory(std::string_view category) { return WorkOf(category) || IsRuntime(category); }
 
-bool AddDeviceEvent(element event, std::string_view category, std::int64_t start_ns,
+void AddDeviceEvent(element event, std::string_view category, std::int64_t start_ns,
                     std::int64_t end_ns, BatchStrings& strings, DeviceTrace& trace) {
   if (const auto kind = WorkOf(category)) {
     AddWork(event, *kind, start_ns, end_ns, strings, trace);
@@ -160,14 +151,11 @@ bool AddDeviceEvent(element event, std::string_view category, std::int64_t start
     AddCall(event, start_ns, end_ns, strings, trace);
   } else if (category.ends_with("_sync")) {
     AddSync(event, trace);
-  } else {
-    return false;
   }
-  return true;
 }
 
-std::unique_ptr<KinetoComm> ReadKinetoComm(element args) {
-  auto comm = std::make_unique<KinetoComm>();
+std::unique_ptr<CommAttributes> ReadCommAttributes(element args) {
+  auto comm = std::make_unique<CommAttributes>();
   comm->collective = TextOr(args["Collective name"]);
   comm->dtype = TextOr(args["dtype"]);
   comm->group_name = TextOr(args["Process Group Name"]);
@@ -180,7 +168,6 @@ std::unique_ptr<KinetoComm> ReadKinetoComm(element args) {
   comm->group_size = IntegerOr(args["Group size"], -1);
   comm->sequence = IntegerOr(args["Seq"], -1);
   comm->peer = IntegerOr(args["Src Rank"], IntegerOr(args["Dst Rank"], -1));
-  comm->root = IntegerOr(args["Root Rank"], -1);
   return comm;
 }
 

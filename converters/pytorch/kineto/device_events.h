@@ -11,26 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/host/string_pool.h"
 #include "core/diagnostics.h"
 #include "et_schema/node.h"
 
 namespace reprise::pytorch {
-
-// What the arguments of a record_param_comms event, or of an NCCL kernel, say.
-struct KinetoComm {
-  std::string collective;  // "allreduce"; kernels of newer PyTorch
-  std::string dtype;       // "Float"
-  std::string group_name;
-  std::string group_description;
-  std::vector<std::int64_t> ranks;  // "Process Group Ranks", global
-  std::vector<std::int64_t> in_splits, out_splits;
-  std::int64_t in_elements = -1, out_elements = -1;
-  std::int64_t group_size = -1;
-  std::int64_t sequence = -1;
-  std::int64_t peer = -1;  // "Src Rank" / "Dst Rank": global, unlike the host trace's
-  std::int64_t root = -1;
-};
 
 enum class RuntimeKind : std::uint8_t {
   kOther,        // launches too: what a call launched is known by correlation
@@ -40,7 +26,6 @@ enum class RuntimeKind : std::uint8_t {
   kStreamSync,   // cudaStreamSynchronize, and copies that return when done
   kDeviceSync,   // cudaDeviceSynchronize
 };
-[[nodiscard]] RuntimeKind RuntimeKindOf(std::string_view name);
 [[nodiscard]] inline bool IsHostWait(RuntimeKind kind) {
   return kind == RuntimeKind::kEventSync || kind == RuntimeKind::kStreamSync ||
          kind == RuntimeKind::kDeviceSync;
@@ -62,7 +47,7 @@ struct DeviceEvent {
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t external_id = -1;
   DeviceWork work;
-  std::unique_ptr<KinetoComm> comm;  // NCCL kernels whose arguments say what they do
+  std::unique_ptr<CommAttributes> comm;  // NCCL kernels whose arguments say what they do
 };
 
 // A cuda_sync event: what a waiting call waited for, where CUPTI recorded it.
@@ -83,12 +68,11 @@ struct DeviceTrace {
 
 // Whether events of this category are the device's (and must have times).
 [[nodiscard]] bool IsDeviceCategory(std::string_view category);
-// An event of category `category` that happened at [start_ns, end_ns], added to `trace`. False: it
-// is none of the device's. Orders nothing.
-[[nodiscard]] bool AddDeviceEvent(simdjson::dom::element event, std::string_view category,
-                                  std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
-                                  DeviceTrace& trace);
-[[nodiscard]] std::unique_ptr<KinetoComm> ReadKinetoComm(simdjson::dom::element args);
+// Adds an event of category `category` that happened at [start_ns, end_ns] to `trace`, if it is one
+// of the device's. Orders nothing.
+void AddDeviceEvent(simdjson::dom::element event, std::string_view category, std::int64_t start_ns,
+                    std::int64_t end_ns, BatchStrings& strings, DeviceTrace& trace);
+[[nodiscard]] std::unique_ptr<CommAttributes> ReadCommAttributes(simdjson::dom::element args);
 // Leaves out what was called outside of [start_ns, end_ns], and what such calls launched (counted:
 // `device_event_of_another_step`).
 void KeepSpan(std::int64_t start_ns, std::int64_t end_ns, const std::string& label,

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 
+#include "converters/json_members.h"
 #include "converters/json_stream.h"
 #include "converters/pytorch/kineto/kineto_header.h"
 #include "converters/pytorch/kineto/kineto_host.h"
@@ -42,7 +43,7 @@ bool ReadMicroseconds(element value, std::int64_t& ns) {
 }
 
 // Of tensors alone: lists of tensors are written by some versions only.
-std::uint32_t HashInputDims(const simdjson::simdjson_result<element>& dims) {
+std::uint32_t HashInputDims(const JsonMember& dims) {
   ShapeHash hash;
   simdjson::dom::array inputs;
   if (dims.get(inputs) != simdjson::SUCCESS) {
@@ -63,45 +64,13 @@ std::uint32_t HashInputDims(const simdjson::simdjson_result<element>& dims) {
   return hash.Get();
 }
 
-enum class Outcome { kKept, kOther, kDamaged };
-
-// An event's members, found in one walk.
-struct Members {
-  using Found = simdjson::simdjson_result<element>;
-  Found phase{simdjson::NO_SUCH_FIELD}, category{simdjson::NO_SUCH_FIELD};
-  Found name{simdjson::NO_SUCH_FIELD}, process{simdjson::NO_SUCH_FIELD};
-  Found thread{simdjson::NO_SUCH_FIELD}, start{simdjson::NO_SUCH_FIELD};
-  Found duration{simdjson::NO_SUCH_FIELD}, args{simdjson::NO_SUCH_FIELD};
-};
-
-Members FindMembers(element root) {
-  Members out;
-  simdjson::dom::object object;
-  if (root.get(object) != simdjson::SUCCESS) {
-    return out;
-  }
-  for (const auto& [key, value] : object) {
-    const auto is = [&key = key, &value = value](std::string_view member, Members::Found& first) {
-      if (key == member && first.error() != simdjson::SUCCESS) {
-        first = Members::Found(element(value));
-      }
-      return key == member;
-    };
-    static_cast<void>(is("ph", out.phase) || is("cat", out.category) || is("name", out.name) ||
-                      is("pid", out.process) || is("tid", out.thread) || is("ts", out.start) ||
-                      is("dur", out.duration) || is("args", out.args));
-  }
-  return out;
-}
-
 // False: it has no times.
-bool ReadSpan(const Members& members, std::int64_t& start_ns, std::int64_t& end_ns) {
-  element start;
-  element duration;
+bool ReadSpan(const JsonMember& start, const JsonMember& duration, std::int64_t& start_ns,
+              std::int64_t& end_ns) {
   std::int64_t duration_ns = 0;
-  if (members.start.get(start) != simdjson::SUCCESS || !ReadMicroseconds(start, start_ns) ||
-      members.duration.get(duration) != simdjson::SUCCESS ||
-      !ReadMicroseconds(duration, duration_ns) || duration_ns < 0) {
+  if (start.error() != simdjson::SUCCESS || !ReadMicroseconds(start.value_unsafe(), start_ns) ||
+      duration.error() != simdjson::SUCCESS ||
+      !ReadMicroseconds(duration.value_unsafe(), duration_ns) || duration_ns < 0) {
     return false;
   }
   end_ns = start_ns + duration_ns;
@@ -124,65 +93,54 @@ class BatchOfEvents {
 
   // {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
   //  "dur": 290.974, "args": {"External id": 3, "Record function id": 4, …}}
-  Outcome Read(element root) {
-    const Members members = FindMembers(root);
-    std::string_view phase;
+  // False: damaged.
+  bool Read(element root) {
+    const auto [phase, kind, named, process, thread, start, duration, args] =
+        FindMembers(root, {"ph", "cat", "name", "pid", "tid", "ts", "dur", "args"});
     std::string_view category;
-    if (members.phase.get(phase) != simdjson::SUCCESS || phase != "X" ||
-        members.category.get(category) != simdjson::SUCCESS) {
-      return Outcome::kOther;
+    if (TextOr(phase) != "X" || kind.get(category) != simdjson::SUCCESS || IsNoise(category)) {
+      return true;
     }
     const bool annotation = category == "user_annotation";
     const bool host = annotation || category == "cpu_op" || category == "Operator";  // until 1.11
-    if (category == "python_function") {
-      ReadModule(members);
-      return Outcome::kOther;
-    }
-    if (!host && !MayBeDevices(category)) {
-      return Outcome::kOther;
-    }
+    const bool module = category == "python_function";
     std::string_view name;
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
-    if (members.name.get(name) != simdjson::SUCCESS || !ReadSpan(members, start_ns, end_ns)) {
-      return host || IsDeviceCategory(category) ? Outcome::kDamaged : Outcome::kOther;
+    if (named.get(name) != simdjson::SUCCESS || (module && !name.starts_with("nn.Module: ")) ||
+        !ReadSpan(start, duration, start_ns, end_ns)) {
+      return !host && !IsDeviceCategory(category);
+    }
+    if (module) {
+      part_.modules.push_back({.name = strings_.Intern(name),
+                               .thread = GetOr(thread, kNone),
+                               .start_ns = start_ns,
+                               .end_ns = end_ns});
+      return true;
     }
     if (!host) {
-      static_cast<void>(AddDeviceEvent(root, category, start_ns, end_ns, strings_, part_.device));
-      return Outcome::kOther;
+      AddDeviceEvent(root, category, start_ns, end_ns, strings_, part_.device);
+      return true;
     }
     if (part_.events.empty()) {
-      part_.process = WholeNumberOr(members.process, -1);
+      part_.process = GetOr(process, kNone);
     }
     part_.events.push_back({.name = strings_.Intern(name),
-                            .thread = WholeNumberOr(members.thread, -1),
+                            .thread = GetOr(thread, kNone),
                             .start_ns = start_ns,
                             .end_ns = end_ns,
                             .annotation = annotation});
-    if (element args; members.args.get(args) == simdjson::SUCCESS) {
-      ReadArguments(args, name, part_.events.back());
+    if (args.error() == simdjson::SUCCESS) {
+      ReadArguments(args.value_unsafe(), name, part_.events.back());
     }
-    return Outcome::kKept;
+    return true;
   }
 
  private:
-  // Noise, without a look at its times.
-  static bool MayBeDevices(std::string_view category) {
-    return category != "ac2g" && category != "fwdbwd";
-  }
+  static constexpr std::int64_t kNone = -1;
 
-  // Of Python's calls only those of modules; without times it says nothing.
-  void ReadModule(const Members& members) {
-    std::string_view name;
-    std::int64_t start_ns = 0;
-    std::int64_t end_ns = 0;
-    if (members.name.get(name) == simdjson::SUCCESS && name.starts_with("nn.Module: ") &&
-        ReadSpan(members, start_ns, end_ns)) {
-      part_.modules.push_back({.name = strings_.Intern(name),
-                               .thread = WholeNumberOr(members.thread, -1),
-                               .start_ns = start_ns,
-                               .end_ns = end_ns});
-    }
+  static bool IsNoise(std::string_view category) {
+    return category == "ac2g" || category == "fwdbwd";
   }
 
   void ReadArguments(element args, std::string_view name, KinetoEvent& event) const {
@@ -190,13 +148,13 @@ class BatchOfEvents {
     if (args.get(object) != simdjson::SUCCESS) {
       return;
     }
-    event.rf_id = WholeNumberOr(args["Record function id"], -1);
-    event.external_id = WholeNumberOr(args["External id"], -1);
-    event.ev_idx = WholeNumberOr(args["Ev Idx"], -1);
-    event.seq_id = WholeNumberOr(args["Sequence number"], -1);
+    event.rf_id = GetOr(args["Record function id"], kNone);
+    event.external_id = GetOr(args["External id"], kNone);
+    event.ev_idx = GetOr(args["Ev Idx"], kNone);
+    event.seq_id = GetOr(args["Sequence number"], kNone);
     event.input_shapes = HashInputDims(args["Input Dims"]);
     if (name == "record_param_comms") {
-      event.comm = ReadKinetoComm(args);
+      event.comm = ReadCommAttributes(args);
     }
     if (with_arguments_) {
       event.arguments = ReadKinetoArguments(args);
@@ -273,7 +231,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
     REPRISE_TRY(VisitElements(
         batch, parser,
         [&](element root, std::size_t index, ElementPlaces& places, bool /*patched*/) -> Status {
-          if (events.Read(root) == Outcome::kDamaged) {
+          if (!events.Read(root)) {
             part->damaged.push_back(places.AtByte(index));
           }
           return {};
@@ -303,11 +261,6 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
                     source.path()));
   }
   return trace;
-}
-
-Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
-                               Diagnostics& diagnostics) {
-  return ReadKineto(*TextSource::OfText(file.path(), file.text()), with_arguments, diagnostics);
 }
 
 }  // namespace reprise::pytorch

@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "converters/pytorch/host/process_groups.h"
+#include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/host/string_pool.h"
 #include "converters/pytorch/kineto/device_events.h"
-#include "converters/text_file.h"
 #include "converters/text_source.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
@@ -19,7 +18,6 @@ namespace reprise::pytorch {
 
 // What the host trace has better; read only where there is none (kineto_host.h).
 struct KinetoArguments {
-  std::int64_t seq_id = -1;
   std::int64_t forward_thread = 0;  // of backward functions: above 0, and no thread number of ours
   ValueList inputs;
   bool values_missing = false;  // files without "Concrete Inputs": what is no tensor is unknown
@@ -36,7 +34,7 @@ struct KinetoEvent {
   std::int64_t seq_id = -1;        // autograd sequence number
   std::uint32_t input_shapes = 0;  // HashShapes of "Input Dims"; 0: not recorded
   bool annotation = false;         // user_annotation, not cpu_op
-  std::unique_ptr<KinetoComm> comm;
+  std::unique_ptr<CommAttributes> comm;
   std::unique_ptr<KinetoArguments> arguments;
 };
 
@@ -70,8 +68,6 @@ struct KinetoTrace {
 // Arguments are read if there is no host trace to have them from.
 // What is in memory is what is kept, and some MiB of the text.
 [[nodiscard]] Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments,
-                                             Diagnostics& diagnostics);
-[[nodiscard]] Result<KinetoTrace> ReadKineto(const TextFile& file, bool with_arguments,
                                              Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "converters/json_members.h"
 #include "core/clock.h"
 
 namespace reprise::pytorch {
@@ -26,7 +27,7 @@ std::string DeviceName(element properties, std::int64_t device) {
     if (entry["name"].get(name) != simdjson::SUCCESS) {
       continue;
     }
-    if (WholeNumberOr(entry["id"], -1) == device) {
+    if (GetOr(entry["id"], std::int64_t{-1}) == device) {
       return std::string(name);
     }
     names.insert(name);
@@ -41,7 +42,7 @@ std::int64_t IdentityNumber(const TextFile& file, element info, std::string_view
   if (info[key].get(value) != simdjson::SUCCESS) {
     return -1;
   }
-  const std::int64_t number = WholeNumberOr(info[key], -1);
+  const std::int64_t number = GetOr(value, std::int64_t{-1});
   if (number < least) {
     diagnostics.Count("identity_unreadable", fmt::format("{}: distributedInfo.{} {}", file.path(),
                                                          key, simdjson::minify(value)));
@@ -61,9 +62,7 @@ Status ReadDistributedInfo(const TextFile& file, std::string_view raw, KinetoTra
     return BadInput(
         fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank, trace.world_size));
   }
-  if (std::string_view backend; root["backend"].get(backend) == simdjson::SUCCESS) {
-    trace.backend = backend;
-  }
+  trace.backend = TextOr(root["backend"]);
   simdjson::dom::array groups;
   if (root["pg_config"].get(groups) == simdjson::SUCCESS) {
     for (const element group : groups) {
@@ -75,11 +74,6 @@ Status ReadDistributedInfo(const TextFile& file, std::string_view raw, KinetoTra
 }
 
 }  // namespace
-
-std::int64_t WholeNumberOr(simdjson::simdjson_result<element> value, std::int64_t fallback) {
-  std::int64_t out = 0;
-  return value.get(out) == simdjson::SUCCESS ? out : fallback;
-}
 
 Status ReadKinetoHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
                         KinetoTrace& trace, Diagnostics& diagnostics) {
@@ -97,9 +91,7 @@ Status ReadKinetoHeader(const TextFile& file, const SplitJson& json, std::int64_
   }
   if (const std::string_view raw = json.Member("host_name"); !raw.empty()) {
     REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
-    if (std::string_view name; root.get(name) == simdjson::SUCCESS) {
-      trace.host_name = name;
-    }
+    trace.host_name = TextOr(root);
   }
   if (const std::string_view raw = json.Member("deviceProperties");
       !raw.empty() && !trace.device.events.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "converters/json_members.h"
 #include "core/text.h"
 
 namespace reprise::pytorch {
@@ -78,13 +79,7 @@ bool IsTensorType(std::string_view type) {
 
 std::unique_ptr<KinetoArguments> ReadKinetoArguments(element args) {
   auto out = std::make_unique<KinetoArguments>();
-  std::int64_t number = 0;
-  if (args["Sequence number"].get(number) == simdjson::SUCCESS) {
-    out->seq_id = number;
-  }
-  if (args["Fwd thread id"].get(number) == simdjson::SUCCESS) {
-    out->forward_thread = number;
-  }
+  out->forward_thread = GetOr(args["Fwd thread id"], out->forward_thread);
   const auto dims = args["Input Dims"].get_array();
   auto types = args["Input type"].get_array();
   if (types.error() != simdjson::SUCCESS) {
@@ -99,8 +94,8 @@ std::unique_ptr<KinetoArguments> ReadKinetoArguments(element args) {
     element item;
     std::string_view type;
     std::string_view text;
-    if (element named; At(types, i, named) && named.get(type) != simdjson::SUCCESS) {
-      type = {};
+    if (element named; At(types, i, named)) {
+      type = TextOr(named);
     }
     std::vector<std::int64_t> shape;
     std::vector<std::int64_t> strides_of;
@@ -127,9 +122,8 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
   const std::string* const nothing = kineto.strings->Intern("");
   std::unordered_map<std::int64_t, std::int64_t> forward_thread;  // of a sequence number
   for (const KinetoEvent& event : kineto.events) {
-    if (event.arguments != nullptr && event.arguments->seq_id >= 0 &&
-        event.arguments->forward_thread <= 0) {
-      forward_thread.emplace(event.arguments->seq_id, event.thread);
+    if (event.arguments != nullptr && event.seq_id >= 0 && event.arguments->forward_thread <= 0) {
+      forward_thread.emplace(event.seq_id, event.thread);
     }
   }
   std::int64_t tensors = 0;
@@ -144,7 +138,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
     node.name = event.name;
     node.op_schema = nothing;
     if (event.arguments != nullptr) {
-      node.seq_id = event.arguments->seq_id;
+      node.seq_id = event.seq_id;
       node.inputs = std::move(event.arguments->inputs);
       node.values_missing = event.arguments->values_missing;
       const auto forward = forward_thread.find(node.seq_id);
@@ -160,16 +154,7 @@ HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label, Diagnostics
       }
     }
     if (event.comm != nullptr) {
-      node.comm = std::make_unique<CommAttributes>(
-          CommAttributes{.collective = event.comm->collective,
-                         .dtype = event.comm->dtype,
-                         .group_name = event.comm->group_name,
-                         .group_description = event.comm->group_description,
-                         .in_elements = event.comm->in_elements,
-                         .out_elements = event.comm->out_elements,
-                         .in_splits = event.comm->in_splits,
-                         .out_splits = event.comm->out_splits,
-                         .group_size = event.comm->group_size});
+      node.comm = std::make_unique<CommAttributes>(*event.comm);
     }
     host.nodes.push_back(std::move(node));
   }

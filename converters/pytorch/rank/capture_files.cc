@@ -6,9 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "converters/decompression.h"
 #include "converters/pytorch/rank/capture_names.h"
-#include "converters/text_file.h"
+#include "converters/text_source.h"
 #include "core/input_file.h"
 #include "et_schema/rank_classes.h"
 

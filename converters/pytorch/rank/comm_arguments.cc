@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+
+#include "converters/tensors_in.h"
 
 namespace reprise::pytorch {
 namespace {
 
 void Flatten(const Value& value, ValueList& out) {
-  if (const TensorDesc* tensor = value.AsTensor()) {
-    if (tensor->elements > 0 || tensor->IsDefined()) {
-      out.push_back(value);
+  ForEachTensor(std::span(&value, 1), [&](const TensorDesc& tensor) {
+    if (tensor.elements > 0 || tensor.IsDefined()) {
+      out.push_back({tensor});
     }
-  } else if (const ValueList* list = value.AsList()) {
-    for (const Value& item : *list) {
-      Flatten(item, out);
-    }
-  }
+  });
 }
 
 std::int64_t Bytes(const ValueList& tensors) {

@@ -1,38 +1,35 @@
-#include "converters/pytorch/rank/device_links.h"
-
+// Which operation launched what ran on the device.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
 
-#include "converters/pytorch/kineto/kineto.h"
+#include "converters/pytorch/rank/stages.h"
 
 namespace reprise::pytorch {
 namespace {
 
 class DeviceLinker {
  public:
-  DeviceLinker(const KinetoTrace& kineto, const std::vector<Classified>& roles, OperationList& list,
-               const std::string& label, Diagnostics& diagnostics)
-      : kineto_(kineto), roles_(roles), list_(list), label_(label), diagnostics_(diagnostics) {}
+  explicit DeviceLinker(RankCapture& rank)
+      : rank_(rank), device_(rank.kineto.device), list_(rank.list), links_(rank.links) {}
 
-  DeviceLinks Run() {
-    links_.calls.resize(kineto_.device.calls.size());
-    links_.events.resize(kineto_.device.events.size());
+  void Run() {
+    links_.calls.resize(device_.calls.size());
+    links_.events.resize(device_.events.size());
     for (std::size_t i = 0; i < list_.threads.size(); ++i) {
       threads_.emplace(list_.threads[i].kineto_id, static_cast<std::int32_t>(i));
     }
     PlaceCalls();
     LinkEvents();
     ChooseMain();
-    return std::move(links_);
   }
 
  private:
   void PlaceCalls() {
     for (std::size_t i = 0; i < links_.calls.size(); ++i) {
-      const RuntimeCall& call = kineto_.device.calls[i];
+      const RuntimeCall& call = device_.calls[i];
       CallLink& link = links_.calls[i];
       link.thread = ThreadOf(call.thread);
       link.operation = OperationAt(link.thread, call.start_ns);
@@ -72,7 +69,7 @@ class DeviceLinker {
 
   [[nodiscard]] std::int32_t NodeAround(std::int32_t i) const {
     for (; i >= 0; i = list_.Op(i).parent) {
-      const Role role = roles_[static_cast<std::size_t>(i)].role;
+      const Role role = rank_.RoleOf(i);
       if (role == Role::kNode || role == Role::kCommCall) {
         return i;
       }
@@ -82,14 +79,13 @@ class DeviceLinker {
 
   void LinkEvents() {
     std::unordered_map<std::int64_t, std::int32_t> by_external;
-    for (std::int32_t i = 0; i < static_cast<std::int32_t>(list_.operations.size()); ++i) {
-      const KinetoEvent& event = kineto_.events[static_cast<std::size_t>(list_.Op(i).event)];
-      if (event.external_id >= 0) {
-        by_external.emplace(event.external_id, i);
+    for (std::int32_t i = 0; i < rank_.OperationCount(); ++i) {
+      if (const std::int64_t id = rank_.KinetoEventOf(i).external_id; id >= 0) {
+        by_external.emplace(id, i);
       }
     }
     for (std::size_t i = 0; i < links_.events.size(); ++i) {
-      const DeviceEvent& event = kineto_.device.events[i];
+      const DeviceEvent& event = device_.events[i];
       EventLink& link = links_.events[i];
       const auto call = by_correlation_.find(event.work.correlation);
       if (call != by_correlation_.end()) {
@@ -100,8 +96,9 @@ class DeviceLinker {
         link.node = by.node;
         continue;
       }
-      diagnostics_.Count("kernel_without_launch", fmt::format("{}: {} correlation {}", label_,
-                                                              *event.name, event.work.correlation));
+      rank_.diagnostics.Count(
+          "kernel_without_launch",
+          fmt::format("{}: {} correlation {}", rank_.label, *event.name, event.work.correlation));
       if (const auto op = by_external.find(event.external_id); op != by_external.end()) {
         link.operation = op->second;
         link.node = NodeAround(op->second);
@@ -112,7 +109,7 @@ class DeviceLinker {
   void ChooseMain() {
     std::unordered_map<std::int32_t, std::size_t> longest;  // by node
     const auto length = [&](std::size_t i) {
-      const DeviceEvent& event = kineto_.device.events[i];
+      const DeviceEvent& event = device_.events[i];
       // Copies and fills of a kernel's workspace are not what the operation is about.
       return std::pair(event.kind == DeviceEvent::Kind::kKernel, event.end_ns - event.start_ns);
     };
@@ -129,23 +126,16 @@ class DeviceLinker {
     }
   }
 
-  const KinetoTrace& kineto_;
-  const std::vector<Classified>& roles_;
+  RankCapture& rank_;
+  const DeviceTrace& device_;
   OperationList& list_;
-  const std::string& label_;
-  Diagnostics& diagnostics_;
+  DeviceLinks& links_;
   std::map<std::int64_t, std::int32_t> threads_;
   std::unordered_map<std::int64_t, std::int32_t> by_correlation_;
-  DeviceLinks links_;
 };
 
 }  // namespace
 
-DeviceLinks LinkDevice(const KinetoTrace& kineto, const std::vector<Classified>& roles,
-                       OperationList& list, const std::string& label, Diagnostics& diagnostics) {
-  DeviceLinks links = DeviceLinker(kineto, roles, list, label, diagnostics).Run();
-  FindWaitSources(kineto.device, links, label, diagnostics);
-  return links;
-}
+void LinkDevice(RankCapture& rank) { DeviceLinker(rank).Run(); }
 
 }  // namespace reprise::pytorch

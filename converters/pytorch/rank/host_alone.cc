@@ -1,5 +1,4 @@
-#include "converters/pytorch/rank/host_alone.h"
-
+// The order of a host trace's calls, in place of times.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -9,6 +8,7 @@
 
 #include "converters/pytorch/host/id_index.h"
 #include "converters/pytorch/rank/sort_runs.h"
+#include "converters/pytorch/rank/stages.h"
 
 namespace reprise::pytorch {
 namespace {

@@ -65,7 +65,7 @@ std::int32_t HostWorldSize(const HostTrace& host) {
   return -1;
 }
 
-Status CheckGroups(const RankFiles& files, const RankCapture& rank) {
+Status CheckGroups(const RankCapture& rank) {
   for (const GroupRecord& mine : rank.host.groups) {
     for (const GroupRecord& theirs : rank.kineto.groups) {
       const bool sizes = mine.size <= 0 || theirs.size <= 0 || mine.size == theirs.size;
@@ -75,9 +75,10 @@ Status CheckGroups(const RankFiles& files, const RankCapture& rank) {
         return BadInput(fmt::format(
             "{}: group {} ({}) has {} ranks in the host trace {}, {} in the Kineto trace; the host "
             "trace is {}, the Kineto trace {}; {}",
-            files.kineto, mine.name, mine.description,
+            rank.files.kineto, mine.name, mine.description,
             mine.ranks.empty() ? std::to_string(mine.size) : fmt::format("{}", mine.ranks.size()),
-            files.host, theirs.ranks.empty() ? theirs.size : static_cast<int>(theirs.ranks.size()),
+            rank.files.host,
+            theirs.ranks.empty() ? theirs.size : static_cast<int>(theirs.ranks.size()),
             Account(rank.host), Account(rank.kineto), kGiveOneRun));
       }
     }
@@ -102,73 +103,65 @@ std::int64_t ApartS(const HostTrace& host, const KinetoTrace& kineto) {
   return least;
 }
 
-void CheckStart(const RankCapture& rank, Diagnostics& diagnostics) {
+void CheckStart(RankCapture& rank) {
   constexpr std::int64_t kApartMostS = 5 * kMinuteS;
   if (!HasTimes(rank.kineto) || rank.host.local_start_s < 0) {
     return;
   }
   if (const std::int64_t apart_s = ApartS(rank.host, rank.kineto); apart_s > kApartMostS) {
-    diagnostics.Count("files_start_apart",
-                      fmt::format("{}: {} s at least; the host trace is {}, the Kineto trace {}",
-                                  rank.label, apart_s, Account(rank.host), Account(rank.kineto)));
+    rank.diagnostics.Count(
+        "files_start_apart",
+        fmt::format("{}: {} s at least; the host trace is {}, the Kineto trace {}", rank.label,
+                    apart_s, Account(rank.host), Account(rank.kineto)));
   }
 }
 
-// What several checks compare, once per rank.
-struct RankRecord {
-  const RankFiles* files;
-  const RankCapture* rank;
-  [[nodiscard]] std::string Text() const {
-    const bool host_alone = files->kineto.empty();
-    return fmt::format("{} is {}", host_alone ? files->host : files->kineto,
-                       host_alone ? Account(rank->host) : Account(rank->kineto));
-  }
-};
+std::string Account(const RankCapture& rank) {
+  const bool host_alone = rank.files.kineto.empty();
+  return fmt::format("{} is {}", host_alone ? rank.files.host : rank.files.kineto,
+                     host_alone ? Account(rank.host) : Account(rank.kineto));
+}
 
 // A host trace beside another rank's Kineto trace: alignment alone takes one for the other.
-Status CheckSwaps(const std::vector<RankRecord>& records) {
-  for (const RankRecord& record : records) {
-    const std::int64_t own = record.rank->host.process;
-    if (own < 0 || record.files->host.empty() || record.rank->kineto.process < 0 ||
-        own == record.rank->kineto.process) {
+Status CheckSwaps(std::span<const RankCapture> ranks) {
+  for (const RankCapture& rank : ranks) {
+    const std::int64_t own = rank.host.process;
+    if (own < 0 || rank.files.host.empty() || rank.kineto.process < 0 ||
+        own == rank.kineto.process) {
       continue;
     }
-    for (const RankRecord& other : records) {
-      if (&other != &record &&
-          (other.rank->kineto.process == own || other.rank->host.process == own)) {
+    for (const RankCapture& other : ranks) {
+      if (&other != &rank && (other.kineto.process == own || other.host.process == own)) {
         return BadInput(fmt::format(
             "{}: the host trace is {}, which is the process of {}; its own Kineto trace {}; are "
             "files swapped or copied? {}",
-            record.files->host, Account(record.rank->host), other.rank->label, record.Text(),
-            kGiveOneRun));
+            rank.files.host, Account(rank.host), other.label, Account(rank), kGiveOneRun));
       }
     }
   }
   return {};
 }
 
-Status CheckJob(const std::vector<RankRecord>& records) {
-  const RankRecord& first = records.front();
-  const std::int32_t ranks = StatedWorldSize(first.rank->host, first.rank->kineto);
-  for (const RankRecord& record : records) {
-    const std::int32_t own = StatedWorldSize(record.rank->host, record.rank->kineto);
-    if (own != ranks) {
-      const auto text = [](std::int32_t size) {
-        return size < 0 ? std::string("names no number of ranks")
-                        : fmt::format("is of a job of {} ranks", size);
+Status CheckJob(std::span<const RankCapture> ranks) {
+  const RankCapture& first = ranks.front();
+  const std::int32_t size = StatedWorldSize(first.host, first.kineto);
+  for (const RankCapture& rank : ranks) {
+    const std::int32_t own = StatedWorldSize(rank.host, rank.kineto);
+    if (own != size) {
+      const auto text = [](std::int32_t count) {
+        return count < 0 ? std::string("names no number of ranks")
+                         : fmt::format("is of a job of {} ranks", count);
       };
       return BadInput(fmt::format(
           "rank {} {}, rank {} {}: the files are of two captures; {}; {}; give files of one run",
-          first.rank->rank, text(ranks), record.rank->rank, text(own), first.Text(),
-          record.Text()));
+          first.rank, text(size), rank.rank, text(own), Account(first), Account(rank)));
     }
-    const std::string& backend = record.rank->kineto.backend;
-    if (backend != first.rank->kineto.backend) {
+    const std::string& backend = rank.kineto.backend;
+    if (backend != first.kineto.backend) {
       return BadInput(fmt::format(
           "rank {} has the backend '{}', rank {} '{}': the files are of two captures; {}; {}; give "
           "files of one run",
-          first.rank->rank, first.rank->kineto.backend, record.rank->rank, backend, first.Text(),
-          record.Text()));
+          first.rank, first.kineto.backend, rank.rank, backend, Account(first), Account(rank)));
     }
   }
   return {};
@@ -184,30 +177,29 @@ std::int64_t GapNs(const RankCapture& a, const RankCapture& b) {
   return hosts ? std::abs(a.host.local_start_s - b.host.local_start_s) * kNsPerS : 0;
 }
 
-Status CheckTimes(const std::vector<RankRecord>& records, Diagnostics& diagnostics) {
-  const RankRecord& first = records.front();
-  for (const RankRecord& record : records) {
-    const std::int64_t gap_ns = GapNs(*first.rank, *record.rank);
-    const std::string& host = record.rank->kineto.host_name;
-    if (!host.empty() && host == first.rank->kineto.host_name && gap_ns > kApartOnOneHostNs) {
+Status CheckTimes(std::span<const RankCapture> ranks, Diagnostics& diagnostics) {
+  const RankCapture& first = ranks.front();
+  for (const RankCapture& rank : ranks) {
+    const std::int64_t gap_ns = GapNs(first, rank);
+    const std::string& host = rank.kineto.host_name;
+    if (!host.empty() && host == first.kineto.host_name && gap_ns > kApartOnOneHostNs) {
       return BadInput(fmt::format(
           "rank {} and rank {} were recorded {} s apart on one host, so on one clock: the files "
           "are of two captures; {}; {}; give files of one run",
-          first.rank->rank, record.rank->rank, gap_ns / kNsPerS, first.Text(), record.Text()));
+          first.rank, rank.rank, gap_ns / kNsPerS, Account(first), Account(rank)));
     }
     if (gap_ns > kApartNs) {
       diagnostics.Count("ranks_recorded_apart",
-                        fmt::format("rank {}: {} s; {}; {}", record.rank->rank, gap_ns / kNsPerS,
-                                    first.Text(), record.Text()));
+                        fmt::format("rank {}: {} s; {}; {}", rank.rank, gap_ns / kNsPerS,
+                                    Account(first), Account(rank)));
     }
   }
   return {};
 }
 
-void CountOtherSteps(const std::vector<RankRecord>& records, Diagnostics& diagnostics) {
-  const RankCapture& first = *records.front().rank;
-  for (const RankRecord& record : records) {
-    const RankCapture& rank = *record.rank;
+void CountOtherSteps(std::span<const RankCapture> ranks, Diagnostics& diagnostics) {
+  const RankCapture& first = ranks.front();
+  for (const RankCapture& rank : ranks) {
     const bool shared = std::any_of(rank.steps.begin(), rank.steps.end(), [&](const Step& step) {
       return std::any_of(first.steps.begin(), first.steps.end(),
                          [&](const Step& other) { return step.name == other.name; });
@@ -220,19 +212,19 @@ void CountOtherSteps(const std::vector<RankRecord>& records, Diagnostics& diagno
   }
 }
 
-void CountCopies(const std::vector<RankRecord>& records, Diagnostics& diagnostics) {
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, const RankRecord*>
+void CountCopies(std::span<const RankCapture> ranks, Diagnostics& diagnostics) {
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, const RankCapture*>
       seen;
-  for (const RankRecord& record : records) {
-    const KinetoTrace& kineto = record.rank->kineto;
+  for (const RankCapture& rank : ranks) {
+    const KinetoTrace& kineto = rank.kineto;
     if (kineto.process < 0 || !HasTimes(kineto)) {
       continue;
     }
     const auto [it, fresh] = seen.try_emplace(
-        {kineto.host_name, kineto.process, kineto.first_ns, kineto.last_ns}, &record);
+        {kineto.host_name, kineto.process, kineto.first_ns, kineto.last_ns}, &rank);
     if (!fresh) {
       diagnostics.Count("rank_recorded_twice",
-                        fmt::format("{}; {}", it->second->Text(), record.Text()));
+                        fmt::format("{}; {}", Account(*it->second), Account(rank)));
     }
   }
 }
@@ -253,7 +245,8 @@ Status CheckProcess(const HostTrace& host, const KinetoTrace& kineto, const std:
       label, Account(host), Account(kineto), kGiveOneRun));
 }
 
-Status CheckFiles(const RankFiles& files, const RankCapture& rank, Diagnostics& diagnostics) {
+Status CheckFiles(RankCapture& rank) {
+  const RankFiles& files = rank.files;
   if (files.host.empty() || files.kineto.empty()) {
     return {};
   }
@@ -264,26 +257,20 @@ Status CheckFiles(const RankFiles& files, const RankCapture& rank, Diagnostics& 
         files.host, host_ranks, files.kineto, rank.kineto.world_size, Account(rank.host),
         Account(rank.kineto), kGiveOneRun));
   }
-  REPRISE_TRY(CheckGroups(files, rank));
-  CheckStart(rank, diagnostics);
+  REPRISE_TRY(CheckGroups(rank));
+  CheckStart(rank);
   return {};
 }
 
-Status CheckRanks(std::span<const RankFiles> files, std::span<const RankCapture> ranks,
-                  Diagnostics& diagnostics) {
+Status CheckRanks(std::span<const RankCapture> ranks, Diagnostics& diagnostics) {
   if (ranks.size() < 2) {
     return {};
   }
-  std::vector<RankRecord> records;
-  records.reserve(ranks.size());
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    records.push_back({&files[i], &ranks[i]});
-  }
-  REPRISE_TRY(CheckSwaps(records));
-  REPRISE_TRY(CheckJob(records));
-  REPRISE_TRY(CheckTimes(records, diagnostics));
-  CountOtherSteps(records, diagnostics);
-  CountCopies(records, diagnostics);
+  REPRISE_TRY(CheckSwaps(ranks));
+  REPRISE_TRY(CheckJob(ranks));
+  REPRISE_TRY(CheckTimes(ranks, diagnostics));
+  CountOtherSteps(ranks, diagnostics);
+  CountCopies(ranks, diagnostics);
   return {};
 }
 

@@ -5,7 +5,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/kineto/kineto.h"
@@ -25,14 +24,12 @@ namespace reprise::pytorch {
 // The two files of one rank. Bad input: they differ in the number of ranks, or in the members of a
 // group. Counted: they were not recorded at one time (`files_start_apart`). The host trace has the
 // time of an unknown time zone, so a start is compared up to quarters of an hour.
-[[nodiscard]] Status CheckFiles(const RankFiles& files, const RankCapture& rank,
-                                Diagnostics& diagnostics);
+[[nodiscard]] Status CheckFiles(RankCapture& rank);
 
 // All ranks of a capture. Bad input: a host trace is of another rank's process; ranks differ in the
 // number of ranks, in the backend, or in whether they say these at all; ranks of one host, so of
 // one clock, were recorded more than a minute apart. Counted: `ranks_recorded_apart`,
 // `ranks_of_other_steps`, `rank_recorded_twice`.
-[[nodiscard]] Status CheckRanks(std::span<const RankFiles> files,
-                                std::span<const RankCapture> ranks, Diagnostics& diagnostics);
+[[nodiscard]] Status CheckRanks(std::span<const RankCapture> ranks, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

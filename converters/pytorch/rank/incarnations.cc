@@ -1,13 +1,15 @@
-#include "converters/pytorch/rank/incarnations.h"
-
+// The incarnation of each tensor's storage.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <deque>
-#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
+#include "converters/pytorch/host/id_index.h"
 #include "converters/pytorch/rank/sort_runs.h"
+#include "converters/pytorch/rank/stages.h"
+#include "converters/tensors_in.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -20,51 +22,28 @@ struct Storage {
   std::string device;
 };
 
-// By storage id. The host trace takes ids of nodes, tensors and storages from one counter: a table
-// for those, and a hash map for what is far above (addresses, as older versions wrote them).
+// By storage id.
 class Storages {
  public:
-  explicit Storages(std::uint64_t highest_node_id)
-      : table_ids_(std::min<std::uint64_t>(highest_node_id, kMaxInTable) + 1) {}
+  explicit Storages(const HostTrace& host) : places_(host.highest_id, host.nodes.size()) {}
 
   // nullptr: not seen yet.
   [[nodiscard]] Storage* Find(std::int64_t id) {
-    if (!InTable(id)) {
-      const auto at = others_.find(id);
-      return at == others_.end() ? nullptr : &storages_[at->second];
-    }
-    const auto i = static_cast<std::size_t>(id);
-    return i >= table_.size() || table_[i] == kNone ? nullptr : &storages_[table_[i]];
+    const std::int32_t place = places_.Find(static_cast<std::uint64_t>(id));
+    return place == IdIndex::kNone ? nullptr : &storages_[static_cast<std::size_t>(place)];
   }
 
   void Set(std::int64_t id, Storage storage) {
-    if (Storage* known = Find(id)) {
-      *known = std::move(storage);
-      return;
+    if (places_.Insert(static_cast<std::uint64_t>(id),
+                       static_cast<std::int32_t>(storages_.size()))) {
+      storages_.push_back(std::move(storage));
+    } else {
+      *Find(id) = std::move(storage);
     }
-    const auto place = static_cast<std::uint32_t>(storages_.size());
-    storages_.push_back(std::move(storage));
-    if (!InTable(id)) {
-      others_.emplace(id, place);
-      return;
-    }
-    const auto i = static_cast<std::size_t>(id);
-    if (i >= table_.size()) {
-      table_.resize(std::min<std::size_t>(table_ids_, std::max(i + 1, 2 * table_.size())), kNone);
-    }
-    table_[i] = place;
   }
 
  private:
-  static constexpr std::uint64_t kMaxInTable = 1 << 24;
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-  [[nodiscard]] bool InTable(std::int64_t id) const {
-    return static_cast<std::uint64_t>(id) < table_ids_;
-  }
-
-  std::size_t table_ids_;
-  std::vector<std::uint32_t> table_;  // places in storages_
-  std::unordered_map<std::int64_t, std::uint32_t> others_;
+  IdIndex places_;  // in storages_
   std::deque<Storage> storages_;
 };
 
@@ -80,39 +59,29 @@ std::int64_t BytesReached(const TensorDesc& tensor) {
   return (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype);
 }
 
-template <typename Visit>
-void ForEachTensor(ValueList& values, const Visit& visit) {
-  for (Value& value : values) {
-    if (TensorDesc* tensor = value.AsTensor()) {
-      visit(*tensor);
-    } else if (auto* list = value.AsList()) {
-      ForEachTensor(*list, visit);
-    }
-  }
-}
-
 // Starts and ends of all operations by time; callers around what they call where times tie.
 std::vector<Event> InOrder(const OperationList& list) {
   std::vector<Event> events;
   events.reserve(list.operations.size() * 2);
   std::vector<std::int32_t> open;
-  const auto& ops = list.operations;
+  const auto close = [&] {
+    events.push_back({list.Op(open.back()).end_ns, open.back(), true});
+    open.pop_back();
+  };
   for (const OperationThread& thread : list.threads) {
     for (std::int32_t i = thread.first; i < thread.last; ++i) {
-      while (!open.empty() && ops[static_cast<std::size_t>(open.back())].subtree <= i) {
-        events.push_back({ops[static_cast<std::size_t>(open.back())].end_ns, open.back(), true});
-        open.pop_back();
+      while (!open.empty() && list.Op(open.back()).subtree <= i) {
+        close();
       }
-      events.push_back({ops[static_cast<std::size_t>(i)].start_ns, i, false});
+      events.push_back({list.Op(i).start_ns, i, false});
       open.push_back(i);
     }
     while (!open.empty()) {
-      events.push_back({ops[static_cast<std::size_t>(open.back())].end_ns, open.back(), true});
-      open.pop_back();
+      close();
     }
   }
-  for (auto i = list.loose; i < static_cast<std::int32_t>(ops.size()); ++i) {
-    events.push_back({ops[static_cast<std::size_t>(i)].start_ns, i, false});
+  for (auto i = list.loose; i < static_cast<std::int32_t>(list.operations.size()); ++i) {
+    events.push_back({list.Op(i).start_ns, i, false});
   }
   SortRuns(events, [](const Event& a, const Event& b) { return a.time_ns < b.time_ns; });
   return events;
@@ -120,11 +89,8 @@ std::vector<Event> InOrder(const OperationList& list) {
 
 class IncarnationAssigner {
  public:
-  IncarnationAssigner(const std::string& label, std::uint64_t highest_node_id,
-                      Diagnostics& diagnostics)
-      : label_(label), diagnostics_(diagnostics), storages_(highest_node_id) {}
-
-  [[nodiscard]] std::int64_t count() const { return next_; }
+  explicit IncarnationAssigner(RankCapture& rank)
+      : label_(rank.label), diagnostics_(rank.diagnostics), storages_(rank.host) {}
 
   // A tensor that was there before.
   void Resolve(TensorDesc& tensor, const std::string& user, bool inside_node) {
@@ -227,29 +193,25 @@ bool MayAllocate(const HostNode& node, Role role) {
 
 }  // namespace
 
-std::int64_t AssignIncarnations(const OperationList& list, const std::vector<Classified>& roles,
-                                const std::string& label, HostTrace& host,
-                                Diagnostics& diagnostics) {
-  IncarnationAssigner assigner(label, host.highest_id, diagnostics);
-  for (const Event& event : InOrder(list)) {
-    const auto i = static_cast<std::size_t>(event.operation);
-    const Operation& op = list.operations[i];
-    if (op.host < 0 || roles[i].subclass) {
+void AssignIncarnations(RankCapture& rank) {
+  IncarnationAssigner assigner(rank);
+  for (const Event& event : InOrder(rank.list)) {
+    HostNode* const node = rank.HostOf(event.operation);
+    if (node == nullptr || rank.roles[static_cast<std::size_t>(event.operation)].subclass) {
       continue;
     }
-    HostNode& node = host.nodes[static_cast<std::size_t>(op.host)];
-    const bool part = roles[i].role == Role::kPart;
+    const Role role = rank.RoleOf(event.operation);
     if (!event.end) {
-      ForEachTensor(node.inputs,
-                    [&](TensorDesc& tensor) { assigner.Resolve(tensor, *node.name, part); });
+      ForEachTensor(node->inputs, [&](TensorDesc& tensor) {
+        assigner.Resolve(tensor, *node->name, role == Role::kPart);
+      });
     } else {
-      const bool may_allocate = MayAllocate(node, roles[i].role);
-      ForEachTensor(node.outputs, [&](TensorDesc& tensor) {
-        assigner.Output(tensor, op, node.inputs, may_allocate);
+      const bool may_allocate = MayAllocate(*node, role);
+      ForEachTensor(node->outputs, [&](TensorDesc& tensor) {
+        assigner.Output(tensor, rank.Op(event.operation), node->inputs, may_allocate);
       });
     }
   }
-  return assigner.count();
 }
 
 }  // namespace reprise::pytorch

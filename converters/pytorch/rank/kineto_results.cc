@@ -1,9 +1,11 @@
-#include "converters/pytorch/rank/kineto_results.h"
-
+// Kineto alone: results of the operations that computed something, as far as they are known.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "converters/pytorch/rank/stages.h"
 #include "converters/pytorch/results/infer_results.h"
 
 namespace reprise::pytorch {
@@ -34,24 +36,23 @@ std::vector<bool> LaunchedKernels(const DeviceLinks& links, std::size_t operatio
 
 }  // namespace
 
-void InferKinetoResults(const OperationList& list, const std::vector<Classified>& roles,
-                        const DeviceLinks& links, const KinetoTrace& kineto, HostTrace& host,
-                        Diagnostics& diagnostics) {
-  const bool gpu = !kineto.device.empty();
-  const std::vector<bool> launched = LaunchedKernels(links, list.operations.size());
-  std::int64_t next = HighestTensor(host) + 1;
-  for (std::size_t i = 0; i < list.operations.size(); ++i) {
-    const Operation& op = list.operations[i];
-    const bool computes = roles[i].role == Role::kNode && roles[i].info.kind == OpKind::kWork;
-    if (!computes || op.host < 0 || (gpu && !launched[i])) {
+void InferKinetoResults(RankCapture& rank) {
+  const bool gpu = !rank.kineto.device.empty();
+  const std::vector<bool> launched = LaunchedKernels(rank.links, rank.list.operations.size());
+  std::int64_t next = HighestTensor(rank.host) + 1;
+  for (std::int32_t i = 0; i < rank.OperationCount(); ++i) {
+    HostNode* const host = rank.HostOf(i);
+    const bool computes = rank.RoleOf(i) == Role::kNode && rank.InfoOf(i).kind == OpKind::kWork;
+    if (!computes || host == nullptr || (gpu && !launched[static_cast<std::size_t>(i)])) {
       continue;
     }
-    HostNode& node = host.nodes[static_cast<std::size_t>(op.host)];
+    HostNode& node = *host;
+    const std::string& name = *rank.Op(i).name;
     std::optional<ValueList> results;
     if (!node.values_missing) {
-      results = InferResults({.name = *op.name, .inputs = node.inputs, .on_gpu = gpu});
+      results = InferResults({.name = name, .inputs = node.inputs, .on_gpu = gpu});
     }
-    diagnostics.Count(results ? "results_inferred" : "results_unknown", *op.name);
+    rank.diagnostics.Count(results ? "results_inferred" : "results_unknown", name);
     if (!results) {
       continue;
     }

@@ -1,7 +1,8 @@
-#include "converters/pytorch/rank/marked_ranges.h"
-
+// The ranges that a program marked.
 #include <algorithm>
 #include <string_view>
+
+#include "converters/pytorch/rank/stages.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -10,18 +11,20 @@ namespace {
 // does; the host trace's scope does.
 bool IsRange(const RankCapture& rank, const Operation& op) {
   constexpr std::string_view kStepPrefix = "ProfilerStep#";
-  const bool user =
-      op.annotation ||
-      (op.host >= 0 && rank.host.nodes[static_cast<std::size_t>(op.host)].scope == Scope::kUser);
+  const HostNode* host = rank.HostOf(op);
+  const bool user = op.annotation || (host != nullptr && host->scope == Scope::kUser);
   return user && !op.transfer && !op.name->starts_with(kStepPrefix);
 }
 
-std::int32_t StepAt(const RankCapture& rank, std::int64_t start_ns) {
-  std::int32_t step = 0;
-  for (std::size_t i = 0; i < rank.steps.size(); ++i) {
-    step = rank.steps[i].start_ns <= start_ns ? static_cast<std::int32_t>(i) : step;
-  }
-  return step;
+// `item`: a call of the thread.
+void AddRange(const RankCapture& rank, const OperationThread& thread, const auto& item,
+              std::vector<Range>& ranges) {
+  const std::int64_t start_ns = item.start_ns - rank.base_ns;
+  ranges.push_back({.name = *item.name,
+                    .thread = thread.number,
+                    .start_ns = start_ns,
+                    .duration_ns = item.end_ns - item.start_ns,
+                    .step = rank.StepAt(start_ns)});
 }
 
 // Modules within what is kept of a thread. Names longer than files hold are a model's mistake.
@@ -30,28 +33,30 @@ void AddModules(const RankCapture& rank, const OperationThread& thread,
   if (thread.first == thread.last) {
     return;
   }
-  const auto& operations = rank.list.operations;
-  const std::int64_t first_ns = operations[static_cast<std::size_t>(thread.first)].start_ns;
+  const std::int64_t first_ns = rank.Op(thread.first).start_ns;
   std::int64_t last_ns = first_ns;
   for (std::int32_t i = thread.first; i < thread.last; ++i) {
-    last_ns = std::max(last_ns, operations[static_cast<std::size_t>(i)].end_ns);
+    last_ns = std::max(last_ns, rank.Op(i).end_ns);
   }
   for (const ModuleCall& call : rank.kineto.modules) {
     if (call.thread == thread.kineto_id && call.end_ns > first_ns && call.start_ns < last_ns &&
         call.name->size() <= kLongestRangeName) {
-      const std::int64_t start_ns = call.start_ns - rank.base_ns;
-      ranges.push_back({.name = *call.name,
-                        .thread = thread.number,
-                        .start_ns = start_ns,
-                        .duration_ns = call.end_ns - call.start_ns,
-                        .step = StepAt(rank, start_ns)});
+      AddRange(rank, thread, call, ranges);
     }
+  }
+}
+
+void KeepFirstRanges(RankCapture& rank, std::size_t most, std::vector<Range>& ranges) {
+  if (ranges.size() > most) {
+    rank.diagnostics.Count("range_left_out", rank.label + ": " + ranges[most].name,
+                           ranges.size() - most);
+    ranges.resize(most);
   }
 }
 
 }  // namespace
 
-std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics, std::size_t most) {
+std::vector<Range> FindRanges(RankCapture& rank, std::size_t most) {
   std::vector<Range> ranges;
   if (rank.kineto.untimed) {
     return ranges;
@@ -63,34 +68,23 @@ std::vector<Range> FindRanges(const RankCapture& rank, Diagnostics& diagnostics,
         continue;
       }
       if (op.name->size() > kLongestRangeName) {
-        diagnostics.Count("range_left_out", rank.label + ": a name of over 1,024 bytes");
+        rank.diagnostics.Count("range_left_out", rank.label + ": a name of over 1,024 bytes");
         continue;
       }
-      const std::int64_t start_ns = op.start_ns - rank.base_ns;
-      ranges.push_back({.name = *op.name,
-                        .thread = thread.number,
-                        .start_ns = start_ns,
-                        .duration_ns = op.end_ns - op.start_ns,
-                        .step = StepAt(rank, start_ns)});
+      AddRange(rank, thread, op, ranges);
     }
   }
   const std::size_t marked = ranges.size();
   for (const OperationThread& thread : rank.list.threads) {
     AddModules(rank, thread, ranges);
   }
-  if (ranges.size() > most && marked < most) {  // what the program marked itself comes first
-    diagnostics.Count("range_left_out", rank.label + ": " + ranges[most].name,
-                      ranges.size() - most);
-    ranges.resize(most);
+  if (marked < most) {  // what the program marked itself comes first
+    KeepFirstRanges(rank, most, ranges);
   }
   std::stable_sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
   });
-  if (ranges.size() > most) {
-    diagnostics.Count("range_left_out", rank.label + ": " + ranges[most].name,
-                      ranges.size() - most);
-    ranges.resize(most);
-  }
+  KeepFirstRanges(rank, most, ranges);
   return ranges;
 }
 

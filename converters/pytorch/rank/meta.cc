@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "converters/json_members.h"
 #include "converters/json_split.h"
 #include "converters/text_file.h"
 #include "core/median.h"
@@ -76,16 +77,13 @@ std::int64_t UntracedPageFaults(const simdjson::dom::element& root) {
 }
 
 std::string MetaText(const simdjson::dom::element& root, std::string_view key) {
-  std::string_view text;
-  return root[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+  return std::string(TextOr(root[key]));
 }
 
 std::int32_t MetaCount(const simdjson::dom::element& root, std::string_view key) {
   constexpr std::int64_t kMax = 1'000'000;  // more is damage
-  std::int64_t count = 0;
-  return root[key].get(count) == simdjson::SUCCESS && count > 0 && count <= kMax
-             ? static_cast<std::int32_t>(count)
-             : 0;
+  const std::int64_t count = GetOr(root[key], std::int64_t{0});
+  return count > 0 && count <= kMax ? static_cast<std::int32_t>(count) : 0;
 }
 
 // False: no value that the field can have.

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <utility>
+
+#include "core/text.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -19,89 +21,46 @@ std::string Lower(std::string_view text) {
   return out;
 }
 
-// The words of "nccldevkernel_allreduce_sum_f32_ring_ll(…)" before its arguments.
-std::vector<std::string> NcclWords(std::string_view name) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : Lower(name.substr(0, name.find('(')))) {
-    if (c == '_' || c == ' ') {
-      words.push_back(std::move(word));
-      word.clear();
-    } else {
-      word += c;
-    }
-  }
-  words.push_back(std::move(word));
-  return words;
-}
-
-template <typename T>
-struct Spelling {
-  std::string_view text;
-  T value;
-};
-
 // Longer ones first where one is part of another.
-constexpr std::array kKinds = {
-    Spelling<CommKind>{"allreduce", CommKind::kAllReduce},
-    Spelling<CommKind>{"allgather", CommKind::kAllGather},
-    Spelling<CommKind>{"reducescatter", CommKind::kReduceScatter},
-    Spelling<CommKind>{"alltoall", CommKind::kAllToAll},
-    Spelling<CommKind>{"broadcast", CommKind::kBroadcast},
-    Spelling<CommKind>{"reduce", CommKind::kReduce},
+constexpr std::pair<std::string_view, CommKind> kKinds[] = {
+    {"allreduce", CommKind::kAllReduce},         {"allgather", CommKind::kAllGather},
+    {"reducescatter", CommKind::kReduceScatter}, {"alltoall", CommKind::kAllToAll},
+    {"broadcast", CommKind::kBroadcast},         {"reduce", CommKind::kReduce},
 };
-constexpr std::array kNcclTypes = {
-    Spelling<DType>{"float", DType::kFloat32},  Spelling<DType>{"f32", DType::kFloat32},
-    Spelling<DType>{"half", DType::kFloat16},   Spelling<DType>{"f16", DType::kFloat16},
-    Spelling<DType>{"double", DType::kFloat64}, Spelling<DType>{"f64", DType::kFloat64},
-    Spelling<DType>{"bf16", DType::kBFloat16},  Spelling<DType>{"bfloat16", DType::kBFloat16},
-    Spelling<DType>{"i8", DType::kInt8},        Spelling<DType>{"int8", DType::kInt8},
-    Spelling<DType>{"u8", DType::kUInt8},       Spelling<DType>{"uint8", DType::kUInt8},
-    Spelling<DType>{"i32", DType::kInt32},      Spelling<DType>{"int32", DType::kInt32},
-    Spelling<DType>{"i64", DType::kInt64},      Spelling<DType>{"int64", DType::kInt64},
+constexpr std::pair<std::string_view, DType> kNcclTypes[] = {
+    {"float", DType::kFloat32}, {"f32", DType::kFloat32},       {"half", DType::kFloat16},
+    {"f16", DType::kFloat16},   {"double", DType::kFloat64},    {"f64", DType::kFloat64},
+    {"bf16", DType::kBFloat16}, {"bfloat16", DType::kBFloat16}, {"i8", DType::kInt8},
+    {"int8", DType::kInt8},     {"u8", DType::kUInt8},          {"uint8", DType::kUInt8},
+    {"i32", DType::kInt32},     {"int32", DType::kInt32},       {"i64", DType::kInt64},
+    {"int64", DType::kInt64},
 };
-constexpr std::array kOps = {
-    Spelling<ReduceOp>{"sum", ReduceOp::kSum},
-    Spelling<ReduceOp>{"prod", ReduceOp::kProd},
-    Spelling<ReduceOp>{"min", ReduceOp::kMin},
-    Spelling<ReduceOp>{"max", ReduceOp::kMax},
-    Spelling<ReduceOp>{"sumpostdiv", ReduceOp::kAvg},
-    Spelling<ReduceOp>{"avg", ReduceOp::kAvg},
-    Spelling<ReduceOp>{"premulsum", ReduceOp::kPremulSum},
+constexpr std::pair<std::string_view, ReduceOp> kOps[] = {
+    {"sum", ReduceOp::kSum},
+    {"prod", ReduceOp::kProd},
+    {"min", ReduceOp::kMin},
+    {"max", ReduceOp::kMax},
+    {"sumpostdiv", ReduceOp::kAvg},
+    {"avg", ReduceOp::kAvg},
+    {"premulsum", ReduceOp::kPremulSum},
 };
 
 class Describer {
  public:
-  Describer(const RankCapture& rank, Diagnostics& diagnostics)
-      : rank_(rank), diagnostics_(diagnostics) {}
+  explicit Describer(RankCapture& rank) : rank_(rank) {}
 
   TransferRecord Describe(std::int32_t event) {
     const DeviceEvent& kernel = rank_.Event(event);
     const EventLink& link = rank_.EventLinkOf(event);
-    TransferRecord out{.call = link.node >= 0 ? link.node : link.operation,
-                       .device_event = event,
-                       .start_ns = kernel.start_ns,
-                       .end_ns = kernel.end_ns};
-    out.thread = out.call < 0 ? -1 : rank_.Op(out.call).thread;
-    const std::int32_t record = Find(out.call, "record_param_comms");
-    const HostNode* call_host = rank_.HostOf(out.call);
-    if (call_host != nullptr || rank_.HostOf(record) != nullptr) {
-      out.arguments = ReadCommArguments(call_host, rank_.HostOf(record), nullptr);
+    const std::int32_t call = link.node >= 0 ? link.node : link.operation;
+    const std::vector<std::int32_t> parts = BatchOf(kernel, call);
+    TransferRecord out = DescribeCall(kernel, parts.empty() ? call : parts.front(), parts.empty());
+    out.device_event = event;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      carried_.push_back(DescribeCall(kernel, parts[i], false));
+      carried_.back().carrier = event;
+      rank_.diagnostics.Count("batched_transfer");
     }
-    out.arguments.blocking = false;  // the host continues; a stream waits
-    if (const std::vector<std::int32_t> parts = BatchOf(kernel, out.call); !parts.empty()) {
-      out = DescribePart(parts.front(), kernel);
-      out.device_event = event;
-      for (std::size_t i = 1; i < parts.size(); ++i) {
-        carried_.push_back(DescribePart(parts[i], kernel));
-        carried_.back().carrier = event;
-        diagnostics_.Count("batched_transfer");
-      }
-      return out;
-    }
-    SetKind(kernel, out.call, out.arguments);
-    SetSizes(kernel, EventComm(record), rank_.HostOf(record), out);
-    NameGroup(rank_.HostOf(record), {kernel.comm.get(), EventComm(record)}, out);
     return out;
   }
 
@@ -118,8 +77,8 @@ class Describer {
     std::int32_t& from = next_call_.try_emplace(thread, 0).first->second;
     const std::int32_t first = std::exchange(from, rank_.Op(call).subtree);
     const bool says = kernel.comm != nullptr && ParseCommKind(kernel.comm->collective);
-    if (says || (!ParseNcclName(*kernel.name).send_recv && Find(call, "nccl:coalesced") < 0) ||
-        KindOfCall(call)) {
+    if (says || KindOfCall(call) ||
+        (!ParseNcclName(*kernel.name).send_recv && rank_.FirstIn(call, "nccl:coalesced") < 0)) {
       return {};
     }
     std::vector<std::int32_t> parts;
@@ -134,7 +93,8 @@ class Describer {
 
   // What a call, its record_param_comms or its "nccl:" annotation says it is.
   [[nodiscard]] std::optional<CommKind> KindOfCall(std::int32_t call) const {
-    for (const std::int32_t i : {call, Find(call, "record_param_comms"), Find(call, "nccl:")}) {
+    for (const std::int32_t i :
+         {call, rank_.FirstIn(call, "record_param_comms"), rank_.FirstIn(call, "nccl:")}) {
       if (i < 0) {
         continue;
       }
@@ -151,41 +111,33 @@ class Describer {
     return std::nullopt;
   }
 
-  TransferRecord DescribePart(std::int32_t call, const DeviceEvent& kernel) {
+  // `alone`: the call is all that the kernel does; else one part of a batch, and the kernel's name
+  // and sizes are the batch's.
+  TransferRecord DescribeCall(const DeviceEvent& kernel, std::int32_t call, bool alone) {
     TransferRecord out{.call = call,
-                       .thread = rank_.Op(call).thread,
+                       .thread = call < 0 ? -1 : rank_.Op(call).thread,
                        .start_ns = kernel.start_ns,
                        .end_ns = kernel.end_ns};
-    const std::int32_t record = Find(call, "record_param_comms");
-    if (rank_.HostOf(call) != nullptr || rank_.HostOf(record) != nullptr) {
-      out.arguments = ReadCommArguments(rank_.HostOf(call), rank_.HostOf(record), nullptr);
+    const std::int32_t record = rank_.FirstIn(call, "record_param_comms");
+    const HostNode* call_host = rank_.HostOf(call);
+    const HostNode* record_host = rank_.HostOf(record);
+    if (call_host != nullptr || record_host != nullptr) {
+      out.arguments = ReadCommArguments(call_host, record_host, nullptr);
     }
-    out.arguments.blocking = false;
-    out.arguments.spec.kind = KindOfCall(call).value_or(out.arguments.spec.kind);
-    DeviceEvent of_part;  // the kernel's own arguments are the whole batch's
-    of_part.name = kernel.name;
-    SetSizes(of_part, EventComm(record), rank_.HostOf(record), out);
-    NameGroup(rank_.HostOf(record), {kernel.comm.get(), EventComm(record)}, out);
+    out.arguments.blocking = false;  // the host continues; a stream waits
+    if (alone) {
+      SetKind(kernel, call, out.arguments.spec);
+    } else {
+      out.arguments.spec.kind = *KindOfCall(call);
+    }
+    const CommAttributes* event = rank_.KinetoCommOf(record);
+    SetSizes(*kernel.name, {alone ? kernel.comm.get() : nullptr, event}, record_host,
+             out.arguments.spec);
+    out.NameGroup(record_host, {kernel.comm.get(), event});
     return out;
   }
 
-  [[nodiscard]] const KinetoComm* EventComm(std::int32_t operation) const {
-    return operation < 0 ? nullptr
-                         : rank_.kineto.events[static_cast<std::size_t>(rank_.Op(operation).event)]
-                               .comm.get();
-  }
-  // The first operation in `call` whose name begins so.
-  [[nodiscard]] std::int32_t Find(std::int32_t call, std::string_view name) const {
-    for (std::int32_t i = call; i >= 0 && i < rank_.Op(call).subtree; ++i) {
-      if (rank_.Op(i).name->starts_with(name)) {
-        return i;
-      }
-    }
-    return -1;
-  }
-
-  void SetKind(const DeviceEvent& kernel, std::int32_t call, CommArguments& arguments) {
-    CommSpec& spec = arguments.spec;
+  void SetKind(const DeviceEvent& kernel, std::int32_t call, CommSpec& spec) {
     const NcclName name = ParseNcclName(*kernel.name);
     std::optional<CommKind> kind;
     if (kernel.comm != nullptr) {
@@ -194,7 +146,8 @@ class Describer {
     kind = kind ? kind : KindOfCall(call);
     kind = kind ? kind : name.kind;
     if (!kind) {
-      diagnostics_.Count("transfer_kind_unknown", fmt::format("{}: {}", rank_.label, *kernel.name));
+      rank_.diagnostics.Count("transfer_kind_unknown",
+                              fmt::format("{}: {}", rank_.label, *kernel.name));
     }
     spec.kind = kind.value_or(name.send_recv ? CommKind::kAllToAll : CommKind::kAllReduce);
     if (name.op) {
@@ -206,19 +159,22 @@ class Describer {
     }
   }
 
-  void SetSizes(const DeviceEvent& kernel, const KinetoComm* event, const HostNode* record,
-                TransferRecord& out) {
-    CommSpec& spec = out.arguments.spec;
-    for (const KinetoComm* comm : {static_cast<const KinetoComm*>(kernel.comm.get()), event}) {
+  // From the first of `comms` that has them, else from the host's record.
+  void SetSizes(const std::string& kernel, std::initializer_list<const CommAttributes*> comms,
+                const HostNode* record, CommSpec& spec) {
+    const auto set = [&spec](const CommAttributes& comm, DType dtype) {
+      const std::int64_t item = std::max<std::int64_t>(1, SizeOf(dtype));
+      spec.in_bytes = comm.in_elements * item;
+      spec.out_bytes = std::max<std::int64_t>(0, comm.out_elements) * item;
+    };
+    for (const CommAttributes* comm : comms) {
       if (comm == nullptr || comm->in_elements < 0) {
         continue;
       }
       if (const DType dtype = ParseDType(comm->dtype); dtype != DType::kUnknown) {
         spec.dtype = dtype;
       }
-      const std::int64_t item = std::max<std::int64_t>(1, SizeOf(spec.dtype));
-      spec.in_bytes = comm->in_elements * item;
-      spec.out_bytes = std::max<std::int64_t>(0, comm->out_elements) * item;
+      set(*comm, spec.dtype);
       if (spec.kind == CommKind::kAllToAll || spec.in_splits.empty()) {
         spec.in_splits = comm->in_splits;
         spec.out_splits = comm->out_splits;
@@ -229,20 +185,17 @@ class Describer {
     }
     if (spec.in_bytes == 0 && record != nullptr && record->comm != nullptr &&
         record->comm->in_elements > 0) {
-      const std::int64_t item = std::max<std::int64_t>(1, SizeOf(ParseDType(record->comm->dtype)));
-      spec.in_bytes = record->comm->in_elements * item;
-      spec.out_bytes = std::max<std::int64_t>(0, record->comm->out_elements) * item;
+      set(*record->comm, ParseDType(record->comm->dtype));
     }
     if (spec.out_bytes == 0 && spec.kind == CommKind::kAllReduce) {
       spec.out_bytes = spec.in_bytes;
     }
     if (spec.in_bytes + spec.out_bytes == 0 && spec.kind != CommKind::kBarrier) {
-      diagnostics_.Count("transfer_size_unknown", fmt::format("{}: {}", rank_.label, *kernel.name));
+      rank_.diagnostics.Count("transfer_size_unknown", fmt::format("{}: {}", rank_.label, kernel));
     }
   }
 
-  const RankCapture& rank_;
-  Diagnostics& diagnostics_;
+  RankCapture& rank_;
   std::map<std::int32_t, std::int32_t> next_call_;  // by thread: after its last NCCL kernel's call
   std::vector<TransferRecord> carried_;
 };
@@ -257,17 +210,20 @@ bool IsNcclKernel(std::string_view name) {
 
 NcclName ParseNcclName(std::string_view name) {
   NcclName out;
-  const std::vector<std::string> words = NcclWords(name);
+  // The words of "nccldevkernel_allreduce_sum_f32_ring_ll(…)" before its arguments.
+  std::string lower = Lower(name.substr(0, name.find('(')));
+  std::replace(lower.begin(), lower.end(), ' ', '_');
+  const std::vector<std::string_view> words = SplitText(lower, '_');
   bool moves_bytes = false;
-  for (const std::string& word : words) {
-    moves_bytes |= word.find("sendrecv") != std::string::npos;
+  for (const std::string_view word : words) {
+    moves_bytes |= word.find("sendrecv") != std::string_view::npos;
     for (const auto& [text, kind] : kKinds) {
-      if (!out.kind && word.find(text) != std::string::npos) {
+      if (!out.kind && word.find(text) != std::string_view::npos) {
         out.kind = kind;
       }
     }
   }
-  for (const std::string& word : words) {
+  for (const std::string_view word : words) {
     for (const auto& [text, dtype] : kNcclTypes) {
       out.dtype = word == text ? dtype : out.dtype;
     }
@@ -290,10 +246,10 @@ NcclName ParseNcclName(std::string_view name) {
   return out;
 }
 
-std::vector<TransferRecord> FindDeviceTransfers(const RankCapture& rank, Diagnostics& diagnostics) {
+std::vector<TransferRecord> FindDeviceTransfers(RankCapture& rank) {
   std::vector<TransferRecord> out;
   std::map<std::int32_t, int> kernels_of_call;
-  Describer describer(rank, diagnostics);
+  Describer describer(rank);
   for (std::size_t i = 0; i < rank.kineto.device.events.size(); ++i) {
     const DeviceEvent& event = rank.kineto.device.events[i];
     if (event.kind != DeviceEvent::Kind::kKernel || !IsNcclKernel(*event.name)) {
@@ -302,8 +258,8 @@ std::vector<TransferRecord> FindDeviceTransfers(const RankCapture& rank, Diagnos
     out.push_back(describer.Describe(static_cast<std::int32_t>(i)));
     TransferRecord& transfer = out.back();
     if (transfer.call >= 0 && ++kernels_of_call[transfer.call] == 2) {
-      diagnostics.Count("call_with_several_kernels",
-                        fmt::format("{}: {}", rank.label, *event.name));
+      rank.diagnostics.Count("call_with_several_kernels",
+                             fmt::format("{}: {}", rank.label, *event.name));
     }
   }
   for (TransferRecord& carried : describer.TakeCarried()) {

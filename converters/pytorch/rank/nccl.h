@@ -34,7 +34,6 @@ struct NcclName {
 // Counts `transfer_kind_unknown` (taken as all_to_all where the kernel is SendRecv, else as
 // all_reduce), `transfer_size_unknown`, `call_with_several_kernels`, `batched_transfer` (parts
 // beyond the first).
-[[nodiscard]] std::vector<TransferRecord> FindDeviceTransfers(const RankCapture& rank,
-                                                              Diagnostics& diagnostics);
+[[nodiscard]] std::vector<TransferRecord> FindDeviceTransfers(RankCapture& rank);
 
 }  // namespace reprise::pytorch

@@ -1,5 +1,4 @@
-#include "converters/pytorch/rank/nesting.h"
-
+// Which operation calls which.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <string_view>
 
 #include "converters/pytorch/host/id_index.h"
+#include "converters/pytorch/rank/operation_list.h"
 #include "converters/pytorch/rank/sort_runs.h"
 #include "core/clock.h"
 

@@ -8,14 +8,12 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "converters/pytorch/alignment/call_sequences.h"
 #include "converters/pytorch/alignment/thread_repeats.h"
 #include "converters/pytorch/rank/identity.h"
-#include "converters/pytorch/rank/nesting.h"
 
 namespace reprise::pytorch {
 namespace {
-
-bool IsTransfer(std::string_view name) { return name.starts_with("gloo:"); }
 
 // rf_id 0 belongs to the process and thread nodes, several at once, and never to an operation.
 std::unordered_map<std::int64_t, std::int32_t> IndexByRecordFunction(const HostTrace& host,
@@ -155,7 +153,7 @@ void AddOperations(const HostTrace& host, const KinetoTrace& kineto, const Align
                  .host = match.host_of_event[i],
                  .event = static_cast<std::int32_t>(i),
                  .annotation = event.annotation,
-                 .transfer = IsTransfer(*event.name)};
+                 .transfer = IsTransferRecord(*event.name)};
     if (op.host >= 0) {
       op.rf_id = host.nodes[static_cast<std::size_t>(op.host)].rf_id;
     } else if (!event.annotation) {

@@ -52,11 +52,6 @@ struct OperationList {
   [[nodiscard]] const Operation& Op(std::int32_t i) const {
     return operations[static_cast<std::size_t>(i)];
   }
-  // The host trace's node of an operation; nullptr where it has none or `i` is -1.
-  [[nodiscard]] const HostNode* HostOf(const HostTrace& host, std::int32_t i) const {
-    const std::int32_t node = i < 0 ? -1 : Op(i).host;
-    return node < 0 ? nullptr : &host.nodes[static_cast<std::size_t>(node)];
-  }
 };
 
 // Links by record-function id; by the order of calls (link_by_alignment.h) where the Kineto file
@@ -71,5 +66,14 @@ struct OperationList {
 [[nodiscard]] Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& kineto,
                                                    RepeatChoice choice, const std::string& label,
                                                    Diagnostics& diagnostics);
+
+// The last part of it (nesting.cc): which operation calls which, by their times. Sorts
+// `list.operations` thread by thread, fills in threads, callers and subtrees. `order` (may be
+// empty) tells by event which of two that start together came first. Where all times are whole µs,
+// a call may seem to end after its caller, or to start when that has ended: there the host trace's
+// callers decide, as far as one µs explains it.
+void NestOperations(const HostTrace& host, const KinetoTrace& kineto,
+                    const std::vector<std::int32_t>& order, const std::string& label,
+                    OperationList& list, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -8,13 +8,8 @@
 #include <numeric>
 
 #include "converters/pytorch/kineto/kineto_host.h"
-#include "converters/pytorch/rank/host_alone.h"
 #include "converters/pytorch/rank/identity.h"
-#include "converters/pytorch/rank/incarnations.h"
-#include "converters/pytorch/rank/kineto_results.h"
-#include "converters/pytorch/rank/marked_ranges.h"
-#include "converters/pytorch/rank/meta.h"
-#include "converters/pytorch/rank/nccl.h"
+#include "converters/pytorch/rank/stages.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -79,10 +74,6 @@ void MergeGroups(RankCapture& rank) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // What parsing took and freed lies scattered among what was read; the peak comes later.
 void TrimHeap() {
 #ifdef __GLIBC__
@@ -90,7 +81,8 @@ void TrimHeap() {
 #endif
 }
 
-Status ReadFiles(const RankFiles& files, RankCapture& rank) {
+Status ReadFiles(RankCapture& rank) {
+  const RankFiles& files = rank.files;
   if (!files.host.empty()) {
     REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.host));
     REPRISE_ASSIGN(rank.host, ReadHostTrace(*text, rank.diagnostics));
@@ -109,9 +101,26 @@ Status ReadFiles(const RankFiles& files, RankCapture& rank) {
 
 }  // namespace
 
+std::int32_t RankCapture::FirstIn(std::int32_t call, std::string_view name) const {
+  for (std::int32_t i = call; i >= 0 && i < Op(call).subtree; ++i) {
+    if (Op(i).name->starts_with(name)) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+std::int32_t RankCapture::StepAt(std::int64_t start_ns) const {
+  std::int32_t step = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    step = steps[i].start_ns <= start_ns ? static_cast<std::int32_t>(i) : step;
+  }
+  return step;
+}
+
 Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
-  RankCapture rank;
-  REPRISE_TRY(ReadFiles(files, rank));
+  RankCapture rank{.files = files};
+  REPRISE_TRY(ReadFiles(rank));
   TrimHeap();
   rank.rank = files.rank >= 0
                   ? files.rank
@@ -124,7 +133,7 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   }
   rank.label = fmt::format("rank {}", rank.rank);
   rank.world_size = StatedWorldSize(rank.host, rank.kineto);
-  REPRISE_TRY(CheckFiles(files, rank, rank.diagnostics));
+  REPRISE_TRY(CheckFiles(rank));
   REPRISE_ASSIGN(rank.list,
                  LinkOperations(rank.host, rank.kineto, choice,
                                 files.host.empty() ? files.kineto : files.host, rank.diagnostics));
@@ -135,23 +144,16 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
     KeepSpan(rank.list.start_ns, rank.list.end_ns, rank.label, rank.kineto.device,
              rank.diagnostics);
   }
-  rank.roles = Classify(rank.list, rank.host, rank.label, rank.diagnostics);
-  rank.links = LinkDevice(rank.kineto, rank.roles, rank.list, rank.label, rank.diagnostics);
+  Classify(rank);
+  LinkDevice(rank);
+  FindWaitSources(rank);
   if (files.host.empty()) {
-    InferKinetoResults(rank.list, rank.roles, rank.links, rank.kineto, rank.host, rank.diagnostics);
+    InferKinetoResults(rank);
   }
-  AssignIncarnations(rank.list, rank.roles, rank.label, rank.host, rank.diagnostics);
-  rank.transfers =
-      FindTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.label, rank.diagnostics);
-  for (TransferRecord& transfer : FindDeviceTransfers(rank, rank.diagnostics)) {
-    rank.transfers.push_back(std::move(transfer));
-  }
-  if (rank.kineto.untimed) {
-    FindIssuedTransfers(rank.list, rank.roles, rank.host, rank.kineto, rank.transfers);
-  }
-  OrderTransfers(rank.list, rank.roles, rank.label, rank.transfers, rank.diagnostics);
+  AssignIncarnations(rank);
+  FindTransfers(rank);
   FindSteps(rank);
-  rank.ranges = FindRanges(rank, rank.diagnostics);
+  rank.ranges = FindRanges(rank);
   MergeGroups(rank);
   if (!files.meta.empty()) {
     REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta, rank.diagnostics));

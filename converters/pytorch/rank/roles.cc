@@ -1,10 +1,12 @@
-#include "converters/pytorch/rank/roles.h"
-
+// What becomes of each recorded operation: a node, a frame, part of another, a transfer.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <vector>
+
+#include "converters/pytorch/rank/stages.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -20,12 +22,11 @@ struct Below {
 
 class Classifier {
  public:
-  Classifier(const OperationList& list, const HostTrace& host, const std::string& label,
-             Diagnostics& diagnostics)
-      : list_(list), host_(host), label_(label), diagnostics_(diagnostics) {}
+  explicit Classifier(RankCapture& rank)
+      : rank_(rank), list_(rank.list.operations), out_(rank.roles) {}
 
-  std::vector<Classified> Run() {
-    const std::size_t count = list_.operations.size();
+  void Run() {
+    const std::size_t count = list_.size();
     out_.resize(count);
     below_.resize(count);
     unknown_.resize(count);
@@ -34,9 +35,8 @@ class Classifier {
     }
     for (std::size_t i = 0; i < count; ++i) {  // callers before children
       out_[i].role = Decide(i);
-      out_[i].subclass = below_[i].subclass || *list_.operations[i].name == "PythonSubclass";
+      out_[i].subclass = below_[i].subclass || *list_[i].name == "PythonSubclass";
     }
-    return std::move(out_);
   }
 
  private:
@@ -53,7 +53,7 @@ class Classifier {
     if (op.host < 0 || op.annotation || below.work || below.comm || op.end_ns == op.start_ns) {
       return false;
     }
-    const HostNode& node = host_.nodes[static_cast<std::size_t>(op.host)];
+    const HostNode& node = *rank_.HostOf(op);
     const auto has_tensor = [](const ValueList& values) {
       return std::any_of(values.begin(), values.end(), [](const Value& value) {
         return value.AsTensor() != nullptr || value.AsList() != nullptr;
@@ -71,7 +71,7 @@ class Classifier {
     if (op.host < 0 || below.convolution || *op.name != "aten::_convolution") {
       return false;
     }
-    const ValueList& inputs = host_.nodes[static_cast<std::size_t>(op.host)].inputs;
+    const ValueList& inputs = rank_.HostOf(op)->inputs;
     return inputs.size() > kTransposed && inputs[kTransposed].AsNumber<std::int64_t>(0) != 0;
   }
 
@@ -81,8 +81,8 @@ class Classifier {
     if (caller.host < 0 || op.host < 0 || *caller.name != *op.name) {
       return false;
     }
-    const ValueList& outer = host_.nodes[static_cast<std::size_t>(caller.host)].inputs;
-    const ValueList& inner = host_.nodes[static_cast<std::size_t>(op.host)].inputs;
+    const ValueList& outer = rank_.HostOf(caller)->inputs;
+    const ValueList& inner = rank_.HostOf(op)->inputs;
     for (std::size_t i = 0; i < std::min(outer.size(), inner.size()); ++i) {
       const TensorDesc* before = outer[i].AsTensor();
       const TensorDesc* after = inner[i].AsTensor();
@@ -94,7 +94,7 @@ class Classifier {
   }
 
   void Describe(std::size_t i) {
-    const Operation& op = list_.operations[i];
+    const Operation& op = list_[i];
     Below& below = below_[i];
     std::optional<OpInfo> info = Find(op.name);
     if (IsTransposedConvolution(op, below)) {
@@ -108,7 +108,7 @@ class Classifier {
     out_[i].info = *info;
     if (op.parent >= 0) {
       Below& caller = below_[static_cast<std::size_t>(op.parent)];
-      caller.cast |= IsCastCall(list_.Op(op.parent), op);
+      caller.cast |= IsCastCall(rank_.Op(op.parent), op);
       caller.work |= below.work || info->kind == OpKind::kWork;
       caller.convolution |= below.convolution || info->op_class == OpClass::kConv;
       caller.comm |= below.comm || (info->kind == OpKind::kComm && !op.transfer);
@@ -117,7 +117,7 @@ class Classifier {
   }
 
   Role Decide(std::size_t i) {
-    const Operation& op = list_.operations[i];
+    const Operation& op = list_[i];
     if (op.transfer) {
       return Role::kTransfer;
     }
@@ -155,28 +155,23 @@ class Classifier {
   void CountUnknown(const Operation& op, const OpInfo& info) {
     // Autograd's own frames and user annotations are no operators.
     if (op.annotation || op.host < 0 || op.name->find("::") == std::string::npos ||
-        host_.nodes[static_cast<std::size_t>(op.host)].scope != Scope::kFunction) {
+        rank_.HostOf(op)->scope != Scope::kFunction) {
       return;
     }
-    diagnostics_.Count("unknown_operator",
-                       fmt::format("{}: {} taken as {}", label_, *op.name, Name(info.kind)));
+    rank_.diagnostics.Count("unknown_operator", fmt::format("{}: {} taken as {}", rank_.label,
+                                                            *op.name, Name(info.kind)));
   }
 
-  const OperationList& list_;
-  const HostTrace& host_;
-  const std::string& label_;
-  Diagnostics& diagnostics_;
+  RankCapture& rank_;
+  const std::vector<Operation>& list_;
+  std::vector<Classified>& out_;
   std::unordered_map<const std::string*, std::optional<OpInfo>> known_;
-  std::vector<Classified> out_;
   std::vector<Below> below_;
   std::vector<bool> unknown_;
 };
 
 }  // namespace
 
-std::vector<Classified> Classify(const OperationList& list, const HostTrace& host,
-                                 const std::string& label, Diagnostics& diagnostics) {
-  return Classifier(list, host, label, diagnostics).Run();
-}
+void Classify(RankCapture& rank) { Classifier(rank).Run(); }
 
 }  // namespace reprise::pytorch

@@ -16,8 +16,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "converters/pytorch/rank/device_links.h"
 #include "converters/pytorch/rank/nccl.h"
+#include "converters/pytorch/rank/stages.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -30,16 +30,15 @@ constexpr std::int64_t kQuietNs = 50'000;
 
 class SourceFinder {
  public:
-  SourceFinder(const DeviceTrace& device, DeviceLinks& links, const std::string& label,
-               Diagnostics& diagnostics)
-      : device_(device), links_(links), label_(label), diagnostics_(diagnostics) {
-    for (std::size_t i = 0; i < device.syncs.size(); ++i) {
-      syncs_.emplace(device.syncs[i].correlation, i);
+  explicit SourceFinder(RankCapture& rank)
+      : rank_(rank), device_(rank.kineto.device), links_(rank.links) {
+    for (std::size_t i = 0; i < device_.syncs.size(); ++i) {
+      syncs_.emplace(device_.syncs[i].correlation, i);
     }
-    for (std::size_t i = 0; i < device.calls.size(); ++i) {
-      by_correlation_.emplace(device.calls[i].correlation, i);
+    for (std::size_t i = 0; i < device_.calls.size(); ++i) {
+      by_correlation_.emplace(device_.calls[i].correlation, i);
     }
-    for (std::size_t i = 0; i < device.events.size(); ++i) {
+    for (std::size_t i = 0; i < device_.events.size(); ++i) {
       Stream& stream = streams_[KeyOf(i)];
       const std::int64_t before =
           stream.enqueued_ns.empty() ? INT64_MIN : stream.enqueued_ns.back();
@@ -73,7 +72,7 @@ class SourceFinder {
       unused += thread.waits.size();
     }
     if (unused > 0) {
-      diagnostics_.Count("wait_without_source", label_, unused);
+      rank_.diagnostics.Count("wait_without_source", rank_.label, unused);
     }
   }
 
@@ -89,9 +88,7 @@ class SourceFinder {
     std::int64_t recorded_ns = INT64_MAX;  // its last cudaEventRecord
   };
 
-  [[nodiscard]] const DeviceEvent& Event(std::int32_t i) const {
-    return device_.events[static_cast<std::size_t>(i)];
-  }
+  [[nodiscard]] const DeviceEvent& Event(std::int32_t i) const { return rank_.Event(i); }
   [[nodiscard]] StreamKey KeyOf(std::size_t i) const {
     return {device_.events[i].device, device_.events[i].stream};
   }
@@ -119,9 +116,9 @@ class SourceFinder {
     const std::int32_t last = LastBefore(stream, before_ns, INT64_MAX);
     const std::int32_t source = LastBefore(stream, before_ns, ended_by_ns);
     if (source != last) {
-      diagnostics_.Count("wait_source_late",
-                         fmt::format("{}: {} ended {} ns late", label_, *Event(last).name,
-                                     Event(last).end_ns - ended_by_ns));
+      rank_.diagnostics.Count("wait_source_late",
+                              fmt::format("{}: {} ended {} ns late", rank_.label, *Event(last).name,
+                                          Event(last).end_ns - ended_by_ns));
     }
     return source;
   }
@@ -131,7 +128,7 @@ class SourceFinder {
     if (event >= 0 && std::none_of(sources.begin(), sources.end(), same)) {
       sources.push_back({event, inferred});
       if (inferred) {
-        diagnostics_.Count("wait_source_inferred");
+        rank_.diagnostics.Count("wait_source_inferred");
       }
     }
   }
@@ -288,10 +285,9 @@ class SourceFinder {
     return latest;
   }
 
+  RankCapture& rank_;
   const DeviceTrace& device_;
   DeviceLinks& links_;
-  const std::string& label_;
-  Diagnostics& diagnostics_;
   std::unordered_map<std::int64_t, std::size_t> syncs_, by_correlation_;
   std::map<StreamKey, Stream> streams_;
   std::map<std::int64_t, Thread> threads_;
@@ -299,9 +295,6 @@ class SourceFinder {
 
 }  // namespace
 
-void FindWaitSources(const DeviceTrace& device, DeviceLinks& links, const std::string& label,
-                     Diagnostics& diagnostics) {
-  SourceFinder(device, links, label, diagnostics).Run();
-}
+void FindWaitSources(RankCapture& rank) { SourceFinder(rank).Run(); }
 
 }  // namespace reprise::pytorch
