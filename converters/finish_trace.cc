@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <queue>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "et_schema/trace_set.h"
 
@@ -90,30 +91,52 @@ class Finisher {
     node.deps = std::move(kept);
   }
 
-  // Dependencies first, ties by place in the file.
-  Status Order() {
+  // When the last of what a node waits for ends; 0 if it waits for nothing.
+  [[nodiscard]] std::int64_t LatestEnd(const Node& node) const {
+    std::int64_t latest = 0;
+    for (const Dependency& dep : node.deps) {
+      latest = std::max(latest, End(by_id_.at(dep.node_id)));
+    }
+    return latest;
+  }
+
+  // Visits every node after what it waits for; of those that are ready, the one whose key, made
+  // when it became ready, is least. The value: how much each node still waits for.
+  template <typename Key, typename Visit>
+  Result<std::vector<std::uint32_t>> VisitInOrder(const Key& key_of, const Visit& visit) const {
     std::vector<std::uint32_t> pending(nodes_.size());
     std::vector<std::vector<Index>> next(nodes_.size());
-    std::priority_queue<Index, std::vector<Index>, std::greater<>> ready;
+    using Ready = std::pair<decltype(key_of(Index{})), Index>;
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     for (Index i = 0; i < nodes_.size(); ++i) {
       pending[i] = static_cast<std::uint32_t>(nodes_[i].deps.size());
       for (const Dependency& dep : nodes_[i].deps) {
         next[by_id_.at(dep.node_id)].push_back(i);
       }
       if (pending[i] == 0) {
-        ready.push(i);
+        ready.emplace(key_of(i), i);
       }
     }
     while (!ready.empty()) {
-      const Index i = ready.top();
+      const Index i = ready.top().second;
       ready.pop();
-      order_.push_back(i);
+      REPRISE_TRY(visit(i));
       for (const Index after : next[i]) {
         if (--pending[after] == 0) {
-          ready.push(after);
+          ready.emplace(key_of(after), after);
         }
       }
     }
+    return pending;
+  }
+
+  // Dependencies first, ties by place in the file.
+  Status Order() {
+    REPRISE_ASSIGN(const std::vector<std::uint32_t> pending, VisitInOrder([](Index i) { return i; },
+                                                                          [&](Index i) -> Status {
+                                                                            order_.push_back(i);
+                                                                            return {};
+                                                                          }));
     return order_.size() == nodes_.size() ? Status() : DescribeCycle(pending);
   }
 
@@ -179,9 +202,7 @@ class Finisher {
       Node& node = nodes_[i];
       if (!has_start_[i]) {
         diagnostics_.Count("node_without_start", fmt::format("{}: node {}", path_, node.id));
-        for (const Dependency& dep : node.deps) {
-          node.start_ns = std::max(node.start_ns, End(by_id_.at(dep.node_id)));
-        }
+        node.start_ns = LatestEnd(node);
         continue;
       }
       std::erase_if(node.deps, [&](const Dependency& dep) {
@@ -227,46 +248,26 @@ class Finisher {
   }
 
   Status Schedule() {
-    std::vector<std::vector<Index>> next(nodes_.size());
-    std::vector<std::uint32_t> pending(nodes_.size());
     std::vector<std::uint32_t> place(nodes_.size());
-    using Ready = std::tuple<std::int64_t, std::uint32_t, Index>;
-    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    for (std::uint32_t k = 0; k < order_.size(); ++k) {
-      const Index i = order_[k];
-      place[i] = k;
-      pending[i] = static_cast<std::uint32_t>(nodes_[i].deps.size());
-      for (const Dependency& dep : nodes_[i].deps) {
-        next[by_id_.at(dep.node_id)].push_back(i);
-      }
-      if (pending[i] == 0) {
-        ready.emplace(0, k, i);
-      }
+    for (std::uint32_t k = 0; const Index i : order_) {
+      place[i] = k++;
     }
     std::map<ActorKey, std::int64_t> free_at;
     order_.clear();
-    while (!ready.empty()) {
-      const Index i = std::get<2>(ready.top());
+    const auto key_of = [&](Index i) { return std::pair(LatestEnd(nodes_[i]), place[i]); };
+    const auto visit = [&](Index i) -> Status {
       Node& node = nodes_[i];
       std::int64_t& free = free_at[KeyOf(node)];
-      node.start_ns = std::max(std::get<0>(ready.top()), free);
-      ready.pop();
+      node.start_ns = std::max(LatestEnd(node), free);
       free = End(i);
       if (free > kLongestNs) {
         return BadInput(
             fmt::format("{}: the durations up to node {} add up to over 70 years", path_, node.id));
       }
       order_.push_back(i);
-      for (const Index after : next[i]) {
-        if (--pending[after] == 0) {
-          std::int64_t at = 0;
-          for (const Dependency& dep : nodes_[after].deps) {
-            at = std::max(at, End(by_id_.at(dep.node_id)));
-          }
-          ready.emplace(at, place[after], after);
-        }
-      }
-    }
+      return {};
+    };
+    REPRISE_TRY(VisitInOrder(key_of, visit));
     return {};
   }
 
@@ -306,14 +307,7 @@ class Finisher {
 
   void SetDelays() {
     for (Node& node : nodes_) {
-      node.delay_ns = node.start_ns;
-      if (!node.deps.empty()) {
-        std::int64_t latest = 0;
-        for (const Dependency& dep : node.deps) {
-          latest = std::max(latest, End(by_id_.at(dep.node_id)));
-        }
-        node.delay_ns = node.start_ns - latest;
-      }
+      node.delay_ns = node.start_ns - LatestEnd(node);
     }
   }
 

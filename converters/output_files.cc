@@ -6,6 +6,7 @@
 
 #include "core/checksums.h"
 #include "core/output_kind.h"
+#include "et_schema/io.h"
 
 namespace reprise {
 namespace {
@@ -58,6 +59,19 @@ std::string OutputFiles::Temporary(std::int32_t rank) const {
 
 std::string OutputFiles::Final(std::int32_t rank) const {
   return file_.empty() ? (fs::path(directory_) / NameOf(rank)).string() : file_;
+}
+
+Result<ConvertedRank> OutputFiles::WriteRank(const std::vector<Node>& nodes,
+                                             const TraceMetadata& metadata) const {
+  REPRISE_ASSIGN(const auto writer, EtWriter::Create(Temporary(metadata.rank), metadata));
+  ConvertedRank out{.rank = metadata.rank, .path = Final(metadata.rank), .nodes = nodes.size()};
+  for (const Node& node : nodes) {
+    out.edges += node.deps.size();
+    out.transfers += node.comm ? 1 : 0;
+    REPRISE_TRY(writer->Write(node));
+  }
+  REPRISE_TRY(writer->Close());
+  return out;
 }
 
 Status OutputFiles::Publish(const std::map<std::string, ProcessGroup>& groups) {

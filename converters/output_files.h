@@ -5,9 +5,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "converters/converter.h"
 #include "core/result.h"
 #include "core/temporary_output.h"
+#include "et_schema/node.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -28,6 +31,9 @@ class OutputFiles {
   // Where to write a rank's file, and where it will be found.
   [[nodiscard]] std::string Temporary(std::int32_t rank) const;
   [[nodiscard]] std::string Final(std::int32_t rank) const;
+  // Writes a rank's file to its temporary place; recorded_operations is left to the caller.
+  [[nodiscard]] Result<ConvertedRank> WriteRank(const std::vector<Node>& nodes,
+                                                const TraceMetadata& metadata) const;
   // Writes the groups and the checksums (trace sets only) and moves everything to its place.
   [[nodiscard]] Status Publish(const std::map<std::string, ProcessGroup>& groups);
   [[nodiscard]] Status Publish(const RankClasses& classes);

@@ -136,10 +136,9 @@ class RankWriter {
         ++report.delay_nodes;
         REPRISE_TRY(Add(made.delay, metadata.rank, {}, {}, *file));
       }
-      REPRISE_TRY(Add(made.node, metadata.rank,
-                      tensors_ != nullptr ? tensors_->Read(i) : std::vector<std::string>(),
-                      tensors_ != nullptr ? tensors_->Written(i) : std::vector<std::string>(),
-                      *file));
+      REPRISE_TRY(tensors_ == nullptr ? Add(made.node, metadata.rank, {}, {}, *file)
+                                      : Add(made.node, metadata.rank, tensors_->List(i, false),
+                                            tensors_->List(i, true), *file));
       report.nodes += made.has_delay ? 2 : 1;
     }
     report.recorded_us = std::max(report.recorded_us, nodes_.LastEndUs());
@@ -164,22 +163,10 @@ class RankWriter {
   std::string bytes_;
 };
 
-// Edges beside the recorded ones, by node.
-std::vector<std::vector<Graph::Index>> ByReader(
-    std::size_t nodes, const std::vector<std::pair<Graph::Index, Graph::Index>>& edges) {
-  std::vector<std::vector<Graph::Index>> out(nodes);
-  for (const auto& [from, to] : edges) {
-    out[to].push_back(from);
-  }
-  return out;
-}
-
 // Each transfer after the one before it in the rank's order.
 std::vector<Graph::Index> After(std::size_t nodes, const std::vector<Graph::Index>& order) {
   std::vector<Graph::Index> out(nodes);
-  for (Graph::Index i = 0; i < nodes; ++i) {
-    out[i] = i;
-  }
+  std::iota(out.begin(), out.end(), 0);
   for (std::size_t k = 1; k < order.size(); ++k) {
     out[order[k]] = order[k - 1];
   }
@@ -202,10 +189,10 @@ Result<Report> Export(const Request& request) {
   for (const Graph& graph : graphs) {
     if (request.track_memory) {
       REPRISE_ASSIGN(tensors.emplace_back(), RankTensors::Create(graph));
+      more_deps.push_back(tensors.back().Writers());
+    } else {
+      more_deps.emplace_back(graph.size());
     }
-    more_deps.push_back(ByReader(
-        graph.size(), request.track_memory ? tensors.back().Edges()
-                                           : std::vector<std::pair<Graph::Index, Graph::Index>>()));
   }
   std::vector<std::vector<Graph::Index>> order(graphs.size());
   if (request.mode != Mode::kReplay) {

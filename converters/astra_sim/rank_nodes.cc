@@ -82,6 +82,7 @@ void SetBytes(std::int64_t bytes, std::int64_t members, CommSpec& spec) {
 RankNodes::RankNodes(const SetPlan& set, const RankPlan& rank)
     : set_(set),
       rank_(rank),
+      replay_(set.request.mode == Mode::kReplay),
       graph_(rank.graph),
       times_(rank.graph),
       begin_us_(rank.graph.size()),
@@ -91,8 +92,7 @@ RankNodes::RankNodes(const SetPlan& set, const RankPlan& rank)
 
 RankNodes::Unit RankNodes::UnitOf(Index i) const {
   const CommSpec* spec = graph_.comm(i);
-  if (spec == nullptr ||
-      (set_.request.mode != Mode::kReplay && rank_.match_of[i] == SetTransfers::kNone)) {
+  if (spec == nullptr || (!replay_ && rank_.match_of[i] == SetTransfers::kNone)) {
     return OnNpu(i) ? Unit::kNpu : Unit::kCpu;
   }
   return spec->kind == CommKind::kRecv ? Unit::kNone : Unit::kTransfer;
@@ -104,13 +104,12 @@ RankNodes::Unit RankNodes::UnitOf(Index i) const {
 // follow each other in the order of their ends, each as soon as the last one's end, and all ends
 // are the recorded ones. Where times are simulated, they come as they become ready.
 void RankNodes::ShareUnits() {
-  const bool replay = set_.request.mode == Mode::kReplay;
   std::vector<std::uint32_t> place(graph_.size());
   for (std::uint32_t k = 0; const Index i : graph_.order()) {
     place[i] = k++;
   }
   std::vector<Index> order(graph_.order().begin(), graph_.order().end());
-  const auto& times = replay ? times_.end_us : times_.start_us;
+  const auto& times = replay_ ? times_.end_us : times_.start_us;
   std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
     return std::pair(times[a], place[a]) < std::pair(times[b], place[b]);
   });
@@ -123,13 +122,13 @@ void RankNodes::ShareUnits() {
     begin_us_[i] = set_.request.host_gaps ? times_.ready_us[i] : times_.start_us[i];
     after_[i] = i;
     const Unit unit = UnitOf(i);
-    if (unit == Unit::kNone || (unit == Unit::kTransfer && !replay)) {
+    if (unit == Unit::kNone || (unit == Unit::kTransfer && !replay_)) {
       continue;
     }
     Last& before = last.at(static_cast<std::size_t>(unit));
     if (before.end_us > begin_us_[i]) {
       begin_us_[i] = std::min(before.end_us, times_.end_us[i]);
-      after_[i] = replay ? before.node : i;
+      after_[i] = replay_ ? before.node : i;
     }
     if (times_.end_us[i] >= before.end_us) {
       before = {times_.end_us[i], i};
@@ -142,7 +141,7 @@ std::int64_t RankNodes::LastEndUs() const {
 }
 
 bool RankNodes::SimulatedTransfer(Index i) const {
-  return set_.request.mode != Mode::kReplay && rank_.match_of[i] != SetTransfers::kNone;
+  return !replay_ && rank_.match_of[i] != SetTransfers::kNone;
 }
 
 bool RankNodes::OnNpu(Index i) const {
@@ -193,8 +192,7 @@ void RankNodes::AddDependencies(Index i, Node& node) const {
 }
 
 void RankNodes::AddOrder(Index i, Node& node) const {
-  const bool replay = set_.request.mode == Mode::kReplay;
-  if (const Index after = replay ? after_[i] : rank_.after[i]; after != i) {
+  if (const Index after = replay_ ? after_[i] : rank_.after[i]; after != i) {
     AddEdge(IdOf(after), graph_.comm(i) != nullptr ? EdgeReason::kGroup : EdgeReason::kStream,
             node);
   }
@@ -203,7 +201,7 @@ void RankNodes::AddOrder(Index i, Node& node) const {
 void RankNodes::FillTransfer(Index i, Node& node, Report& report) const {
   const std::int32_t number = rank_.match_of[i];
   const CommSpec& recorded = *graph_.comm(i);
-  if (number == SetTransfers::kNone && set_.request.mode != Mode::kReplay) {
+  if (number == SetTransfers::kNone && !replay_) {
     node.kind = OpKind::kWork;
     node.op_class = OpClass::kComm;
     return;
@@ -228,7 +226,7 @@ void RankNodes::FillTransfer(Index i, Node& node, Report& report) const {
   const auto members = static_cast<std::int64_t>(match.members.size());
   const std::int64_t bytes = SimulatedBytes(match, members, set_.request.machine.chunks);
   spec.largest_bytes = std::max(bytes, match.size_bytes);
-  if (set_.request.mode == Mode::kReplay || SimulatedKind(spec.kind) == spec.kind) {
+  if (replay_ || SimulatedKind(spec.kind) == spec.kind) {
     return;
   }
   if (match.members.front().rank == static_cast<std::size_t>(graph_.metadata().rank)) {

@@ -63,6 +63,7 @@ class RankNodes {
 
   const SetPlan& set_;
   const RankPlan& rank_;
+  const bool replay_;
   const Graph& graph_;
   RankTimes times_;
   // When nothing holds a node up any more: its dependencies and gap, or what its unit does before.

@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/clock.h"
 #include "et_schema/graph.h"
 
 namespace reprise::astra_sim {
-
-inline constexpr std::int64_t kNsPerUs = 1000;
 
 // The dry run of one rank (start = latest end of a dependency + delay, end = start + duration),
 // from 0, rounded. Simulators read durations in whole microseconds: rounding points in time and not

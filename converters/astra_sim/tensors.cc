@@ -31,10 +31,6 @@ Result<RankTensors> RankTensors::Create(const Graph& graph) {
   return out;
 }
 
-std::vector<std::string> RankTensors::Read(Graph::Index node) const { return List(node, false); }
-
-std::vector<std::string> RankTensors::Written(Graph::Index node) const { return List(node, true); }
-
 std::vector<std::string> RankTensors::List(Graph::Index node, bool written) const {
   std::vector<std::string> out;
   for (const std::int64_t incarnation : incarnations_[node]) {
@@ -47,18 +43,18 @@ std::vector<std::string> RankTensors::List(Graph::Index node, bool written) cons
   return out;
 }
 
-std::vector<std::pair<Graph::Index, Graph::Index>> RankTensors::Edges() const {
-  std::vector<std::pair<Graph::Index, Graph::Index>> out;
-  for (Graph::Index i = 0; i < incarnations_.size(); ++i) {
+std::vector<std::vector<Graph::Index>> RankTensors::Writers() const {
+  std::vector<std::vector<Graph::Index>> out(incarnations_.size());
+  for (Graph::Index i = 0; i < out.size(); ++i) {
     for (const std::int64_t incarnation : incarnations_[i]) {
       const Tensor& tensor = tensors_.at(incarnation);
       if (tensor.written && tensor.writer != i && tensor.bytes > 0) {
-        out.emplace_back(tensor.writer, i);
+        out[i].push_back(tensor.writer);
       }
     }
+    std::sort(out[i].begin(), out[i].end());
+    out[i].erase(std::unique(out[i].begin(), out[i].end()), out[i].end());
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

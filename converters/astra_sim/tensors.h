@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -19,11 +18,11 @@ class RankTensors {
  public:
   static Result<RankTensors> Create(const Graph& graph);
 
-  // {"t7", "4096", "t9", "64"}: names and bytes.
-  [[nodiscard]] std::vector<std::string> Read(Graph::Index node) const;
-  [[nodiscard]] std::vector<std::string> Written(Graph::Index node) const;
-  // Writer and reader. The tracker stops at a tensor that is read before it is written.
-  [[nodiscard]] std::vector<std::pair<Graph::Index, Graph::Index>> Edges() const;
+  // Those that a node writes, or those that it reads: {"t7", "4096", "t9", "64"}, names and bytes.
+  [[nodiscard]] std::vector<std::string> List(Graph::Index node, bool written) const;
+  // Of each node, those that wrote what it reads. The tracker stops at a tensor that is read before
+  // it is written.
+  [[nodiscard]] std::vector<std::vector<Graph::Index>> Writers() const;
 
  private:
   struct Tensor {
@@ -31,7 +30,6 @@ class RankTensors {
     bool written = false;  // else it was there before the trace begins
     Graph::Index writer = 0;
   };
-  [[nodiscard]] std::vector<std::string> List(Graph::Index node, bool written) const;
 
   std::unordered_map<std::int64_t, Tensor> tensors_;     // by incarnation
   std::vector<std::vector<std::int64_t>> incarnations_;  // that a node mentions

@@ -6,7 +6,7 @@
 #include "converters/astra_text/iterations.h"
 #include "converters/converter.h"
 #include "converters/finish_trace.h"
-#include "converters/write_trace.h"
+#include "converters/output_files.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -67,7 +67,7 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
         ++report.groups[fmt::format("{} ({})", group.id, group.description)];
       }
     }
-    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(nodes, metadata, output));
+    REPRISE_ASSIGN(ConvertedRank rank, output.WriteRank(nodes, metadata));
     rank.recorded_operations = workload.layers.size();
     report.inferred_groups += rank.transfers;
     report.ranks.push_back(std::move(rank));

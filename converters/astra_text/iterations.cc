@@ -18,7 +18,7 @@ class IterationBuilder {
       : workload_(workload),
         groups_(groups),
         diagnostics_(diagnostics),
-        state_(workload.layers.size()) {}
+        weights_ready_(workload.layers.size()) {}
 
   std::vector<Node> Run(std::int32_t passes) {
     CountUnused();
@@ -45,7 +45,7 @@ class IterationBuilder {
           break;
         case Parallelism::kDlrm:
           ForwardDlrm();
-          BackwardDlrm();
+          BackwardData();
           break;
       }
     }
@@ -53,10 +53,6 @@ class IterationBuilder {
   }
 
  private:
-  struct LayerState {
-    Id weights_ready;  // what the next pass's forward waits for
-  };
-
   [[nodiscard]] std::size_t size() const { return workload_.layers.size(); }
   [[nodiscard]] const Layer& At(std::size_t i) const { return workload_.layers[i]; }
 
@@ -118,7 +114,7 @@ class IterationBuilder {
 
   Id ForwardOf(std::size_t i, Id before) {
     const Id compute =
-        Compute(At(i), "forward", At(i).forward.compute_us, {before, state_[i].weights_ready});
+        Compute(At(i), "forward", At(i).forward.compute_us, {before, weights_ready_[i]});
     return workload_.parallelism == Parallelism::kData
                ? compute
                : Transfer(At(i), "forward", At(i).forward, compute);
@@ -140,18 +136,27 @@ class IterationBuilder {
       before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
       before = Transfer(layer, "input gradient", layer.input_gradient, before);
       before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {before});
-      state_[i].weights_ready = Transfer(layer, "weight gradient", layer.weight_gradient, before);
+      weights_ready_[i] = Transfer(layer, "weight gradient", layer.weight_gradient, before);
     }
   }
 
   void BackwardData() {
+    const bool dlrm = workload_.parallelism == Parallelism::kDlrm;
     Id before = last_forward_;
+    Id exchange;  // the embeddings', of layer 0
     for (std::size_t i = size(); i-- > 0;) {
       const Layer& layer = At(i);
-      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {before});
-      state_[i].weights_ready = Transfer(layer, "weight gradient", layer.weight_gradient, before);
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us,
+                       {before, i == 0 ? exchange : Id()});
+      weights_ready_[i] = Transfer(layer, "weight gradient", layer.weight_gradient, before);
       if (i > 0) {
         before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
+      }
+      if (dlrm && static_cast<std::int64_t>(i) == workload_.last_bottom_layer + 1) {
+        exchange = Transfer(At(0), "input gradient", At(0).input_gradient, before);
+        if (exchange == before) {
+          exchange.reset();
+        }
       }
     }
   }
@@ -169,10 +174,9 @@ class IterationBuilder {
         transfer.reset();
       }
       before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {input});
-      state_[i].weights_ready =
-          workload_.parallelism == Parallelism::kModel
-              ? before
-              : Transfer(layer, "weight gradient", layer.weight_gradient, before);
+      weights_ready_[i] = workload_.parallelism == Parallelism::kModel
+                              ? before
+                              : Transfer(layer, "weight gradient", layer.weight_gradient, before);
     }
   }
 
@@ -183,32 +187,12 @@ class IterationBuilder {
       const Layer& layer = At(i);
       const bool meets = static_cast<std::int64_t>(i) == workload_.last_bottom_layer;
       const Id compute = Compute(layer, "forward", layer.forward.compute_us,
-                                 {last_forward_, state_[i].weights_ready, meets ? exchange : Id()});
+                                 {last_forward_, weights_ready_[i], meets ? exchange : Id()});
       const Id transfer = Transfer(layer, "forward", layer.forward, compute);
       if (i == 0 && transfer != compute) {
         exchange = transfer;
       }
       last_forward_ = compute;
-    }
-  }
-
-  void BackwardDlrm() {
-    Id before = last_forward_;
-    Id exchange;
-    for (std::size_t i = size(); i-- > 0;) {
-      const Layer& layer = At(i);
-      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us,
-                       {before, i == 0 ? exchange : Id()});
-      state_[i].weights_ready = Transfer(layer, "weight gradient", layer.weight_gradient, before);
-      if (i > 0) {
-        before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
-      }
-      if (static_cast<std::int64_t>(i) == workload_.last_bottom_layer + 1) {
-        exchange = Transfer(At(0), "input gradient", At(0).input_gradient, before);
-        if (exchange == before) {
-          exchange.reset();
-        }
-      }
     }
   }
 
@@ -244,7 +228,7 @@ class IterationBuilder {
   const Workload& workload_;
   const Groups& groups_;
   Diagnostics& diagnostics_;
-  std::vector<LayerState> state_;
+  std::vector<Id> weights_ready_;  // by layer: what the next pass's forward waits for
   std::vector<Node> nodes_;
   Id last_forward_;
 };

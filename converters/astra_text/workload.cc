@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "converters/decompression.h"
 #include "core/text.h"
 
 namespace reprise::astra_text {
@@ -25,6 +24,15 @@ constexpr TypeRow kWorkloadTypes[] = {{"MICRO", Parallelism::kMicro},
                                       {"HYBRID_DLRM", Parallelism::kDlrm},
                                       {"HYBRID_DLRM_ENHANCED", Parallelism::kDlrm},
                                       {"DISTRIBUTED_INFERENCE", Parallelism::kInference}};
+
+std::optional<Parallelism> ParseParallelism(std::string_view word) {
+  for (const TypeRow& row : kWorkloadTypes) {
+    if (row.word == word) {
+      return row.parallelism;
+    }
+  }
+  return std::nullopt;
+}
 
 std::vector<std::string_view> Words(std::string_view line) {
   constexpr std::string_view kSpace = " \t\r\f\v";
@@ -266,15 +274,6 @@ class Parser {
 };
 
 }  // namespace
-
-std::optional<Parallelism> ParseParallelism(std::string_view word) {
-  for (const TypeRow& row : kWorkloadTypes) {
-    if (row.word == word) {
-      return row.parallelism;
-    }
-  }
-  return std::nullopt;
-}
 
 Result<Workload> ReadWorkload(const TextFile& file) { return Parser(file).Run(); }
 

@@ -21,7 +21,6 @@ enum class Parallelism : std::uint8_t {
   kDlrm,       // HYBRID_DLRM, HYBRID_DLRM_ENHANCED
   kInference,  // DISTRIBUTED_INFERENCE: forward only
 };
-[[nodiscard]] std::optional<Parallelism> ParseParallelism(std::string_view word);
 
 // Which ranks a transfer is of.
 enum class Scope : std::uint8_t {

@@ -13,7 +13,6 @@
 #include "converters/converter.h"
 #include "converters/finish_trace.h"
 #include "converters/output_files.h"
-#include "converters/write_trace.h"
 #include "core/for_each_read.h"
 #include "et_schema/trace_set.h"
 
@@ -242,7 +241,7 @@ Result<ConvertReport> WriteNative(std::vector<RankTrace>& traces, const std::str
   Summarise(traces, groups, report);
   for (RankTrace& trace : traces) {
     trace.native->rank = trace.rank;
-    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(trace.nodes, *trace.native, output));
+    REPRISE_ASSIGN(ConvertedRank rank, output.WriteRank(trace.nodes, *trace.native));
     rank.recorded_operations = trace.recorded_operations;
     report.ranks.push_back(std::move(rank));
   }
@@ -292,7 +291,7 @@ Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
         metadata[i].groups.push_back(group);
       }
     }
-    REPRISE_ASSIGN(ConvertedRank rank, WriteTrace(traces[i].nodes, metadata[i], output));
+    REPRISE_ASSIGN(ConvertedRank rank, output.WriteRank(traces[i].nodes, metadata[i]));
     rank.recorded_operations = traces[i].recorded_operations;
     report.ranks.push_back(std::move(rank));
   }

@@ -6,8 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "converters/decompression.h"
-#include "converters/text_file.h"
+#include "converters/text_source.h"
 #include "core/text.h"
 #include "et_schema/foreign.h"
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "converters/json_members.h"
 #include "converters/json_split.h"
 #include "core/text.h"
 
@@ -227,10 +228,7 @@ class JsonNodeReader {
   }
 
   void ReadHeader(element root) {
-    std::string_view version;
-    if (root["version"].get(version) == simdjson::SUCCESS) {
-      trace_.header.version = version;
-    }
+    trace_.header.version = TextOr(root["version"]);
     for (const char* key : {"attr", "attribute"}) {
       element list;
       if (root[key].get(list) == simdjson::SUCCESS) {

@@ -11,7 +11,6 @@
 
 #include "converters/chakra/foreign_trace.h"
 #include "converters/chakra/linked_nodes.h"
-#include "converters/chakra/linked_transfer.h"
 #include "core/comm.h"
 
 namespace reprise::chakra {
@@ -82,7 +81,9 @@ class LinkedTraceBuilder {
     std::unordered_set<NodeIndex> frames;
     std::vector<NodeIndex> open;
     for (const NodeIndex i : operations) {
-      Close(open, i);
+      while (!open.empty() && End(open.back()) <= all_[i].start_ns) {
+        open.pop_back();
+      }
       // Unknown operators with something inside are frames.
       if (!open.empty() && !FindOperator(all_[open.back()].name)) {
         frames.insert(open.back());
@@ -99,7 +100,7 @@ class LinkedTraceBuilder {
               "operation_sticks_out",
               fmt::format("{}: nodes {} and {}", trace_.path, all_[carrier].id, all_[i].id));
         }
-        Carry(i, carrier);
+        carried_[all_[i].id] = carrier;  // its kernels were launched by the carrier
         continue;
       }
       carrier = kNone;
@@ -109,12 +110,6 @@ class LinkedTraceBuilder {
       }
       carrier = i;
       BuildHost(i, info);
-    }
-  }
-
-  void Close(std::vector<NodeIndex>& open, NodeIndex next) const {
-    while (!open.empty() && End(open.back()) <= all_[next].start_ns) {
-      open.pop_back();
     }
   }
 
@@ -129,9 +124,6 @@ class LinkedTraceBuilder {
     return frame || !operation ? OpInfo{OpClass::kOther, OpKind::kComposite}
                                : OpInfo{OpClass::kOther, OpKind::kWork};
   }
-
-  // Kernels of an operation inside a carrier were launched by the carrier.
-  void Carry(NodeIndex inner, NodeIndex carrier) { carried_[all_[inner].id] = carrier; }
 
   // One node, or pieces cut at the starts of the kernels that it launches; kernels are known by the
   // operations inside, which come later: cutting is done with all kernels of the interval.
@@ -173,14 +165,6 @@ class LinkedTraceBuilder {
 
   // Starts of the kernels that were launched from inside an operation's interval, by caller.
   void CollectCuts(NodeIndex carrier, std::vector<std::int64_t>& cuts) {
-    const auto add = [&](NodeIndex operation) {
-      const auto kernels = kernels_.find(all_[operation].id);
-      if (kernels != kernels_.end()) {
-        for (const NodeIndex kernel : kernels->second) {
-          cuts.push_back(all_[kernel].start_ns);
-        }
-      }
-    };
     const std::vector<NodeIndex>& operations = threads_.at(all_[carrier].thread);
     auto at =
         std::lower_bound(operations.begin(), operations.end(), all_[carrier].start_ns,
@@ -188,7 +172,11 @@ class LinkedTraceBuilder {
     for (; at != operations.end() &&
            all_[*at].start_ns < std::max(End(carrier), all_[carrier].start_ns + 1);
          ++at) {
-      add(*at);
+      if (const auto kernels = kernels_.find(all_[*at].id); kernels != kernels_.end()) {
+        for (const NodeIndex kernel : kernels->second) {
+          cuts.push_back(all_[kernel].start_ns);
+        }
+      }
     }
     std::sort(cuts.begin(), cuts.end());
   }

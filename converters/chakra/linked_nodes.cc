@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "converters/host_arguments.h"
 #include "converters/json_split.h"
+#include "converters/tensors_in.h"
 
 namespace reprise::chakra {
 namespace {
@@ -15,13 +17,9 @@ using simdjson::dom::element;
 
 // Storage ids stand in for incarnations, as in other foreign files.
 void SetIncarnations(ValueList& values) {
-  for (Value& value : values) {
-    if (TensorDesc* tensor = value.AsTensor()) {
-      tensor->incarnation = tensor->storage_id > 0 ? tensor->storage_id : -1;
-    } else if (auto* list = value.AsList()) {
-      SetIncarnations(*list);
-    }
-  }
+  ForEachTensor(values, [](TensorDesc& tensor) {
+    tensor.incarnation = tensor.storage_id > 0 ? tensor.storage_id : -1;
+  });
 }
 
 class LinkedNodeReader {
@@ -182,10 +180,42 @@ class LinkedNodeReader {
   std::size_t offset_ = 0;
 };
 
+std::int64_t BytesOf(std::int64_t count, std::int64_t bytes) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 50;
+  return std::min(count, kMax) * bytes;
+}
+
+std::int64_t Sum(const ValueList& values) {
+  std::int64_t bytes = 0;
+  for (const TensorDesc* tensor : TensorsIn(values)) {
+    bytes += BytesOf(std::max<std::int64_t>(tensor->elements, 0), SizeOf(tensor->dtype));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<LinkedTrace> ReadLinkedNodes(const TextFile& file, Diagnostics& diagnostics) {
   return LinkedNodeReader(file, diagnostics).Read();
+}
+
+void FillLinkedTransfer(CommKind kind, const LinkedNode& from, Node& node) {
+  CommSpec& spec = node.comm.emplace();
+  spec.kind = kind;
+  spec.group = from.group_name;
+  spec.async = true;
+  spec.dtype = ParseDType(from.dtype);
+  const std::int64_t bytes = SizeOf(spec.dtype);
+  spec.in_bytes = from.in_elements >= 0 ? BytesOf(from.in_elements, bytes) : Sum(node.inputs);
+  spec.out_bytes = from.out_elements >= 0 ? BytesOf(from.out_elements, bytes) : spec.in_bytes;
+  if (spec.dtype == DType::kUnknown) {
+    const auto tensors = TensorsIn(node.inputs);
+    spec.dtype = tensors.empty() ? DType::kUnknown : tensors.front()->dtype;
+  }
+  node.type = NodeType::kCommColl;
+  node.kind = OpKind::kComm;
+  node.op_class = OpClass::kComm;
+  node.actor = {.kind = Actor::Kind::kGroup};
 }
 
 }  // namespace reprise::chakra

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "converters/text_file.h"
+#include "core/comm.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "core/value.h"
+#include "et_schema/node.h"
 
 namespace reprise::chakra {
 
@@ -37,5 +39,9 @@ struct LinkedTrace {
 // Bad input on what is no such JSON, names the byte; values of the wrong type count as
 // `json_value_type`.
 [[nodiscard]] Result<LinkedTrace> ReadLinkedNodes(const TextFile& file, Diagnostics& diagnostics);
+
+// Makes `node`, which has its arguments, the transfer that `from` recorded: sizes from the recorded
+// element counts, else from the arguments.
+void FillLinkedTransfer(CommKind kind, const LinkedNode& from, Node& node);
 
 }  // namespace reprise::chakra
