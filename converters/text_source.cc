@@ -92,7 +92,7 @@ Result<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path) {
 }
 
 std::string ReadHead(const std::string& path, std::size_t most) {
-  constexpr std::size_t kPiece = 4096;
+  constexpr std::size_t kPiece = 64;  // a read that meets damage gives nothing of its piece
   std::string text;
   const auto source = TextSource::Open(path);
   for (bool more = source.has_value(); more && text.size() < most;) {
