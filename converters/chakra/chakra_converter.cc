@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "converters/chakra/foreign_trace.h"
 #include "converters/chakra/groups.h"
@@ -50,8 +51,11 @@ Status DecodeNative(const std::vector<ForeignNode>& nodes, RankTrace& trace) {
 Status ReadJson(RankTrace& trace) {
   REPRISE_ASSIGN(const TextFile file, TextFile::Read(trace.path));
   REPRISE_ASSIGN(JsonTrace json, ReadJsonTrace(file, trace.diagnostics));
-  REPRISE_ASSIGN(trace.native, DecodeNativeHeader(json.header, trace.path, trace.diagnostics));
-  if (trace.native) {
+  REPRISE_ASSIGN(std::optional<TraceMetadata> native,
+                 DecodeNativeHeader(json.header, trace.path, trace.diagnostics));
+  if (native) {
+    trace.native = true;
+    trace.metadata = std::move(*native);
     return DecodeNative(json.nodes, trace);
   }
   return BuildNodes("JSON", json.header, std::move(json.nodes), trace);
@@ -145,19 +149,15 @@ Status CheckChakraLosses(const Diagnostics& diagnostics) {
                        "json_value_type", "missing_comm_size", "unparsable_arguments"});
 }
 
-Status Finish(std::vector<RankTrace>& traces, std::vector<TraceMetadata>& metadata,
-              std::int32_t world_size) {
+Status Finish(std::vector<RankTrace>& traces, std::int32_t world_size) {
   for (RankTrace& trace : traces) {
     REPRISE_ASSIGN(FinishedTrace finished,
                    FinishTrace(trace.path, trace.rank, std::move(trace.nodes), trace.diagnostics));
     trace.nodes = std::move(finished.nodes);
-    TraceMetadata& out = metadata.emplace_back();
-    out.rank = trace.rank;
-    out.world_size = world_size;
-    out.base_ns = finished.base_ns;
-    out.source = trace.source;
-    out.steps = std::move(finished.steps);
-    out.diagnostics = trace.diagnostics.Counts();
+    trace.metadata.world_size = world_size;
+    trace.metadata.base_ns = finished.base_ns;
+    trace.metadata.steps = std::move(finished.steps);
+    trace.metadata.diagnostics = trace.diagnostics.Counts();
   }
   return {};
 }
@@ -226,6 +226,17 @@ Result<OutputFiles> OpenOutput(const ConvertRequest& request, const Inputs& inpu
                                 request.force);
 }
 
+Status WriteRanks(std::vector<RankTrace>& traces, const OutputFiles& output,
+                  ConvertReport& report) {
+  for (RankTrace& trace : traces) {
+    trace.metadata.rank = trace.rank;
+    REPRISE_ASSIGN(ConvertedRank rank, output.WriteRank(trace.nodes, trace.metadata));
+    rank.recorded_operations = trace.recorded_operations;
+    report.ranks.push_back(std::move(rank));
+  }
+  return {};
+}
+
 // Times, edges and groups are as they were when the JSON was written.
 Result<ConvertReport> WriteNative(std::vector<RankTrace>& traces, const std::string& directory,
                                   OutputFiles& output) {
@@ -239,12 +250,7 @@ Result<ConvertReport> WriteNative(std::vector<RankTrace>& traces, const std::str
     }
   }
   Summarise(traces, groups, report);
-  for (RankTrace& trace : traces) {
-    trace.native->rank = trace.rank;
-    REPRISE_ASSIGN(ConvertedRank rank, output.WriteRank(trace.nodes, *trace.native));
-    rank.recorded_operations = trace.recorded_operations;
-    report.ranks.push_back(std::move(rank));
-  }
+  REPRISE_TRY(WriteRanks(traces, output, report));
   std::erase_if(groups, [](const auto& group) { return group.second.ranks.empty(); });
   REPRISE_TRY(output.Publish(groups));
   return report;
@@ -258,8 +264,7 @@ Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   for (const auto& [rank, path] : inputs.files.ranks) {
     REPRISE_ASSIGN(traces.emplace_back(), ReadRank(rank, path));
   }
-  const auto native = [](const RankTrace& trace) { return trace.native.has_value(); };
-  if (const auto own = std::count_if(traces.begin(), traces.end(), native); own > 0) {
+  if (const auto own = std::ranges::count(traces, true, &RankTrace::native); own > 0) {
     if (static_cast<std::size_t>(own) < traces.size()) {
       return BadInput(fmt::format(
           "{}: {} of {} files are Reprise's own traces as JSON, and the others are not; convert "
@@ -273,28 +278,23 @@ Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   const std::int32_t world_size = WorldSize(traces, given, !alone);
   ConvertReport report;
   const auto groups = AssignGroups(traces, given, world_size, report.diagnostics);
-  std::vector<TraceMetadata> metadata;
-  REPRISE_TRY(Finish(traces, metadata, world_size));
+  REPRISE_TRY(Finish(traces, world_size));
   ShareLargest(traces);
   for (RankTrace& trace : traces) {
     for (Node& node : trace.nodes) {
       AddCost(request.costs, node);
+    }
+    for (const auto& [id, group] : groups) {
+      if (!request.output_file.empty()) {
+        trace.metadata.groups.push_back(group);
+      }
     }
   }
   Summarise(traces, groups, report);
   if (request.strict) {
     REPRISE_TRY(CheckChakraLosses(report.diagnostics));
   }
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    for (const auto& [id, group] : groups) {
-      if (!request.output_file.empty()) {
-        metadata[i].groups.push_back(group);
-      }
-    }
-    REPRISE_ASSIGN(ConvertedRank rank, output.WriteRank(traces[i].nodes, metadata[i]));
-    rank.recorded_operations = traces[i].recorded_operations;
-    report.ranks.push_back(std::move(rank));
-  }
+  REPRISE_TRY(WriteRanks(traces, output, report));
   REPRISE_TRY(output.Publish(groups));
   return report;
 }

@@ -159,10 +159,10 @@ void AddGroups(std::string_view name, const ValueList& inputs, RankTrace& trace)
 
 Status BuildNodes(const std::string& schema, const ForeignHeader& header,
                   std::vector<ForeignNode> nodes, RankTrace& trace) {
-  trace.source = fmt::format("chakra {}", schema);
+  trace.metadata.source = fmt::format("chakra {}", schema);
   if (const ForeignAttribute* origin = header.Find("schema")) {
     if (const auto* text = std::get_if<std::string>(&origin->value)) {
-      trace.source += fmt::format(" of {}", *text);
+      trace.metadata.source += fmt::format(" of {}", *text);
     }
   }
   trace.recorded_operations = nodes.size();

@@ -352,7 +352,7 @@ class LinkedTraceBuilder {
 Status ReadLinked(const TextFile& file, RankTrace& trace) {
   REPRISE_ASSIGN(LinkedTrace linked, ReadLinkedNodes(file, trace.diagnostics));
   trace.captured = true;
-  trace.source = fmt::format("chakra linked {}", linked.schema);
+  trace.metadata.source = fmt::format("chakra linked {}", linked.schema);
   trace.recorded_operations = linked.nodes.size();
   return LinkedTraceBuilder(std::move(linked), trace).Run();
 }

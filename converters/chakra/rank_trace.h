@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,9 @@ using pytorch::GroupRecord;
 struct RankTrace {
   std::int32_t rank = 0;
   std::string path;
-  std::string source;  // "chakra 0.0.3", "chakra linked 1.0.2-chakra.0.0.4"
+  // `source`: "chakra 0.0.3", "chakra linked 1.0.2-chakra.0.0.4". The rest once the trace is
+  // finished.
+  TraceMetadata metadata;
   // CommSpec::group is the name that this rank gives to it; peer and root are as recorded.
   std::vector<Node> nodes;
   std::vector<GroupRecord> groups;  // in the order of their creation
@@ -25,8 +26,8 @@ struct RankTrace {
   // Captured from PyTorch: a transfer that names no group may be of any. Simulators' traces mean
   // all ranks by it.
   bool captured = false;
-  // Reprise's own, as other JSON: nodes, groups and times are final.
-  std::optional<TraceMetadata> native;
+  // Reprise's own, as other JSON: metadata, nodes, groups and times are final.
+  bool native = false;
   Diagnostics diagnostics;
 };
 

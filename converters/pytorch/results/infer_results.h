@@ -34,6 +34,9 @@ struct CallInputs {
   [[nodiscard]] std::optional<bool> Flag(std::size_t i) const;
   // A list of integers or booleans; one integer as a list of one.
   [[nodiscard]] std::optional<std::vector<std::int64_t>> Integers(std::size_t i) const;
+  // As many integers; one stands for all of them.
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> Integers(std::size_t i,
+                                                                  std::size_t count) const;
 };
 
 // The results in schema order, as PyTorch's shape functions have them: shapes, element types and

@@ -14,15 +14,6 @@ struct Geometry {
   bool transposed = false;
 };
 
-// One number stands for all dimensions.
-bool Fill(std::optional<Shape> given, std::size_t dims, Shape& out) {
-  if (!given || (given->size() != dims && given->size() != 1)) {
-    return false;
-  }
-  out = given->size() == dims ? std::move(*given) : Shape(dims, given->front());
-  return true;
-}
-
 std::optional<Shape> OutputShape(const TensorDesc& x, const TensorDesc& w, const Geometry& g) {
   const std::size_t dims = g.stride.size();
   const std::size_t in_features = g.transposed ? 0 : 1;  // where the weight has them
@@ -85,30 +76,32 @@ std::optional<std::size_t> Dimensions(const TensorDesc* x, const TensorDesc* w) 
 Results LibraryConvolution(const CallInputs& in, std::size_t first, std::size_t arity) {
   const auto dims = Dimensions(in.Tensor(0), in.Tensor(1));
   const auto groups = in.Integer(first + 3);
-  Geometry g;
-  if (!dims || !groups || !Fill(in.Integers(first), *dims, g.padding) ||
-      !Fill(in.Integers(first + 1), *dims, g.stride) ||
-      !Fill(in.Integers(first + 2), *dims, g.dilation)) {
+  if (!dims || !groups) {
     return std::nullopt;
   }
-  g.groups = *groups;
-  return Forward(in, arity, g);
+  const auto padding = in.Integers(first, *dims);
+  const auto stride = in.Integers(first + 1, *dims);
+  const auto dilation = in.Integers(first + 2, *dims);
+  if (!padding || !stride || !dilation) {
+    return std::nullopt;
+  }
+  return Forward(
+      in, arity,
+      {.padding = *padding, .stride = *stride, .dilation = *dilation, .groups = *groups});
 }
 
 // stride, padding, dilation, transposed, output_padding, groups from argument `first` on.
 std::optional<Geometry> GenericGeometry(const CallInputs& in, std::size_t first, std::size_t dims) {
-  Geometry g;
+  const auto stride = in.Integers(first, dims);
+  const auto padding = in.Integers(first + 1, dims);
+  const auto dilation = in.Integers(first + 2, dims);
   const auto transposed = in.Flag(first + 3);
+  const auto output_padding = in.Integers(first + 4, dims);
   const auto groups = in.Integer(first + 5);
-  if (!transposed || !groups || !Fill(in.Integers(first), dims, g.stride) ||
-      !Fill(in.Integers(first + 1), dims, g.padding) ||
-      !Fill(in.Integers(first + 2), dims, g.dilation) ||
-      !Fill(in.Integers(first + 4), dims, g.output_padding)) {
+  if (!stride || !padding || !dilation || !transposed || !output_padding || !groups) {
     return std::nullopt;
   }
-  g.transposed = *transposed;
-  g.groups = *groups;
-  return g;
+  return Geometry{*padding, *stride, *dilation, *output_padding, *groups, *transposed};
 }
 
 }  // namespace

@@ -17,24 +17,14 @@ const TensorDesc* Planes(const CallInputs& in, std::size_t i) {
   return x != nullptr && (x->shape.size() == 3 || x->shape.size() == 4) ? x : nullptr;
 }
 
-bool Two(std::optional<Shape> given, Shape& out) {
-  if (!given || given->empty() || given->size() > 2) {
-    return false;
-  }
-  out = {given->front(), given->back()};
-  return true;
-}
-
 // Kernel, stride (empty: the kernel) and padding from argument 1 on.
 std::optional<Window> ReadWindow(const CallInputs& in) {
-  Window window;
-  const auto stride = in.Integers(2);
-  if (!Two(in.Integers(1), window.kernel) || !stride || !Two(in.Integers(3), window.padding)) {
-    return std::nullopt;
-  }
-  window.stride = window.kernel;
-  window.dilation = {1, 1};
-  return stride->empty() || Two(stride, window.stride) ? std::optional(window) : std::nullopt;
+  const auto kernel = in.Integers(1, 2);
+  const auto no_stride = in.Integers(2);
+  const auto stride = no_stride && no_stride->empty() ? kernel : in.Integers(2, 2);
+  const auto padding = in.Integers(3, 2);
+  return kernel && stride && padding ? std::optional(Window{*kernel, *stride, *padding, {1, 1}})
+                                     : std::nullopt;
 }
 
 // at::native::pooling_output_shape.
@@ -70,11 +60,12 @@ std::optional<Shape> PooledShape(const TensorDesc& x, const Window& window) {
 Results MaxPool2d(const CallInputs& in) {
   const TensorDesc* x = Planes(in, 0);
   auto window = ReadWindow(in);
+  const auto dilation = in.Integers(4, 2);
   const auto round_up = in.Flag(5);
-  if (x == nullptr || !window || !round_up || in.size() != 6 ||
-      !Two(in.Integers(4), window->dilation)) {
+  if (x == nullptr || !window || !dilation || !round_up || in.size() != 6) {
     return std::nullopt;
   }
+  window->dilation = *dilation;
   window->round_up = *round_up;
   const auto shape = PooledShape(*x, *window);
   return shape ? Several({Suggested(*x, x->dtype, *shape), Suggested(*x, DType::kInt64, *shape)})

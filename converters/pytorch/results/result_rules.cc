@@ -60,6 +60,15 @@ std::optional<std::vector<std::int64_t>> CallInputs::Integers(std::size_t i) con
   return out;
 }
 
+std::optional<std::vector<std::int64_t>> CallInputs::Integers(std::size_t i,
+                                                              std::size_t count) const {
+  auto out = Integers(i);
+  if (out && out->size() == 1) {
+    out->resize(count, out->front());
+  }
+  return out && out->size() == count ? std::move(out) : std::nullopt;
+}
+
 Results One(const CallInputs& in, std::size_t arity, std::optional<TensorDesc> result) {
   if (result && in.size() == arity) {
     return ValueList{{std::move(*result)}};
