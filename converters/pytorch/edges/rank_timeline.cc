@@ -22,7 +22,7 @@ bool ByTime(const Item& a, const Item& b) {
 class TimelineBuilder {
  public:
   explicit TimelineBuilder(RankCapture& rank) : rank_(rank), waited_(rank.transfers.size(), false) {
-    // What waits for NCCL is on a stream: device_links.h.
+    // What waits for NCCL is on a stream: rank/wait_sources.cc.
     for (std::size_t t = 0; t < rank.transfers.size(); ++t) {
       waited_[t] = rank.transfers[t].device_event >= 0 || rank.transfers[t].carrier >= 0;
     }

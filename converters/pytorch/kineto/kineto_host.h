@@ -15,7 +15,7 @@ namespace reprise::pytorch {
 // One node for every event, linked by a record-function id that it sets in both. Shapes, types and
 // strides are there if they were recorded; which storage a tensor has is not, so every tensor gets
 // one of its own: no data edges (counted: `tensor_identity_unknown`). No outputs are recorded; what
-// follows from the inputs comes later (kineto_results.h).
+// follows from the inputs comes later (rank/kineto_results.cc).
 [[nodiscard]] HostTrace HostTraceOf(KinetoTrace& kineto, const std::string& label,
                                     Diagnostics& diagnostics);
 
