@@ -73,7 +73,7 @@ Result<BenchOptions> OptionsOf(const BenchFlags& flags) {
   if (!kind) {
     return UsageError(
         fmt::format("unknown collective '{}'{} (`reprise list collectives` shows them)", flags.name,
-                    DidYouMeanCollective(flags.name)));
+                    DidYouMean<CommKind>(flags.name)));
   }
   options.kind = IsPointToPoint(*kind) ? CommKind::kSend : *kind;
   REPRISE_ASSIGN(options.min_bytes, ParseSize(flags.min_size));

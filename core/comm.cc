@@ -1,20 +1,10 @@
 #include "core/comm.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-
-#include "core/enum_names.h"
 
 namespace reprise {
 namespace {
-
-constexpr std::array<std::string_view, 11> kCommKindNames = {
-    "all_reduce", "reduce",         "all_gather", "gather", "scatter", "broadcast",
-    "all_to_all", "reduce_scatter", "barrier",    "send",   "recv"};
-constexpr std::array<std::string_view, 9> kOpNames = {"sum",  "avg", "min",  "max",       "prod",
-                                                      "band", "bor", "bxor", "premul_sum"};
-constexpr std::array<std::string_view, 3> kCertaintyNames = {"recorded", "inferred", "unknown"};
 
 // Lower-case letters only: "_reduce_scatter_base_" and "ReduceScatter" compare alike.
 std::string Squeeze(std::string_view text) {
@@ -28,9 +18,6 @@ std::string Squeeze(std::string_view text) {
 }
 
 }  // namespace
-
-std::string_view Name(CommKind kind) { return NameIn(kCommKindNames, kind); }
-std::string_view Name(ReduceOp op) { return NameIn(kOpNames, op); }
 
 std::optional<CommKind> ParseCommKind(std::string_view text) {
   if (const auto colon = text.rfind(':'); colon != std::string_view::npos) {
@@ -64,19 +51,10 @@ std::optional<CommKind> ParseCommKind(std::string_view text) {
 }
 
 std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
-  const std::string squeezed = Squeeze(text);
-  const auto* it = std::find_if(kOpNames.begin(), kOpNames.end(),
-                                [&](std::string_view name) { return Squeeze(name) == squeezed; });
-  if (it == kOpNames.end()) {
-    return std::nullopt;
-  }
-  return static_cast<ReduceOp>(it - kOpNames.begin());
-}
-
-std::string_view Name(GroupCertainty certainty) { return NameIn(kCertaintyNames, certainty); }
-
-std::optional<GroupCertainty> ParseGroupCertainty(std::string_view text) {
-  return ParseName<GroupCertainty>(kCertaintyNames, text);
+  const auto& names = kNamesOf<ReduceOp>;
+  const auto* const found = std::ranges::find(names, Squeeze(text), Squeeze);
+  return found == names.end() ? std::nullopt
+                              : std::optional(static_cast<ReduceOp>(found - names.begin()));
 }
 
 std::int64_t ContributedBytes(const CommSpec& spec) {

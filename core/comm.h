@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/enum_names.h"
 
 namespace reprise {
 
@@ -24,6 +25,8 @@ enum class CommKind : std::uint8_t {
   kSend,
   kRecv,
 };
+REPRISE_NAMES(CommKind, "all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast",
+              "all_to_all", "reduce_scatter", "barrier", "send", "recv");
 enum class ReduceOp : std::uint8_t {
   kSum,
   kAvg,
@@ -37,12 +40,11 @@ enum class ReduceOp : std::uint8_t {
   // kPremulFactor, which every dtype holds exactly.
   kPremulSum,
 };
+REPRISE_NAMES(ReduceOp, "sum", "avg", "min", "max", "prod", "band", "bor", "bxor", "premul_sum");
 inline constexpr int kPremulFactor = 2;
 
-// "all_reduce", "send", … ; nccl-tests' and PyTorch's spellings all parse.
-[[nodiscard]] std::string_view Name(CommKind kind);
+// By name; nccl-tests' and PyTorch's spellings all parse.
 [[nodiscard]] std::optional<CommKind> ParseCommKind(std::string_view text);
-[[nodiscard]] std::string_view Name(ReduceOp op);
 [[nodiscard]] std::optional<ReduceOp> ParseReduceOp(std::string_view text);
 [[nodiscard]] inline bool IsPointToPoint(CommKind kind) {
   return kind == CommKind::kSend || kind == CommKind::kRecv;
@@ -54,9 +56,7 @@ enum class GroupCertainty : std::uint8_t {
   kInferred,  // the only assignment consistent with membership, sizes and times
   kUnknown,   // several fit; replay refuses by default
 };
-
-[[nodiscard]] std::string_view Name(GroupCertainty certainty);  // "recorded", …
-[[nodiscard]] std::optional<GroupCertainty> ParseGroupCertainty(std::string_view text);
+REPRISE_NAMES(GroupCertainty, "recorded", "inferred", "unknown");
 
 // One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's.
 struct CommSpec {

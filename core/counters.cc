@@ -67,18 +67,6 @@ CounterSentence SentenceOf(std::string_view base, std::int64_t count,
 
 }  // namespace
 
-std::string_view Name(CounterWeight weight) {
-  switch (weight) {
-    case CounterWeight::kHarmless:
-      return "harmless";
-    case CounterWeight::kWorthALook:
-      return "worth a look";
-    case CounterWeight::kChangesReading:
-      return "changes the reading";
-  }
-  return "worth a look";
-}
-
 std::vector<CounterSentence> DescribeCounters(const std::map<std::string, std::int64_t>& counts) {
   struct Sum {
     std::int64_t count = 0;

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "core/enum_names.h"
 
 namespace reprise {
 
@@ -15,8 +16,7 @@ enum class CounterWeight : std::uint8_t {
   kWorthALook,      // a detail may be missing or inexact
   kChangesReading,  // results mean something else than without it
 };
-// "harmless", "worth a look", "changes the reading".
-[[nodiscard]] std::string_view Name(CounterWeight weight);
+REPRISE_NAMES(CounterWeight, "harmless", "worth a look", "changes the reading");
 
 struct CounterSentence {
   std::string name;  // as counted

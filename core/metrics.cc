@@ -5,12 +5,9 @@
 #include <cctype>
 #include <charconv>
 
-#include "core/enum_names.h"
-
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, 4> kKinds = {"gauge", "counter", "energy", "state"};
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 std::string WithDashes(std::string_view digits) {
@@ -46,12 +43,6 @@ void AppendHex(std::string& text, unsigned value, int digits) {
 }
 
 }  // namespace
-
-std::string_view Name(MetricKind kind) { return NameIn(kKinds, kind); }
-
-std::optional<MetricKind> ParseMetricKind(std::string_view text) {
-  return ParseName<MetricKind>(kKinds, text);
-}
 
 std::vector<std::string_view> StateNames(std::string_view states) {
   std::vector<std::string_view> names;

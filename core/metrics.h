@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/enum_names.h"
 
 namespace reprise {
 
@@ -16,8 +17,7 @@ enum class MetricKind : std::uint8_t {
   kEnergy,   // a growing total of joules
   kState,    // conditions that hold or not, one bit each (Metric::states)
 };
-[[nodiscard]] std::string_view Name(MetricKind kind);  // "gauge", "counter", "energy", "state"
-[[nodiscard]] std::optional<MetricKind> ParseMetricKind(std::string_view text);
+REPRISE_NAMES(MetricKind, "gauge", "counter", "energy", "state");
 [[nodiscard]] constexpr bool IsTotal(MetricKind kind) {
   return kind == MetricKind::kCounter || kind == MetricKind::kEnergy;
 }

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/comm.h"
-#include "core/operators.h"
-
 namespace reprise {
 namespace {
 
@@ -65,20 +62,18 @@ std::string DidYouMean(std::string_view given, const std::vector<std::string>& k
   return name.empty() ? "" : fmt::format("; did you mean {}?", name);
 }
 
-std::string DidYouMeanClass(std::string_view given) {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(OpClass::kHost); ++i) {
-    names.emplace_back(Name(static_cast<OpClass>(i)));
+std::string NameHint(std::string_view given, const std::vector<std::string>& known) {
+  constexpr std::size_t kMinOfBeginning = 3;
+  std::string hint = DidYouMean(given, known);
+  if (!hint.empty() || given.size() < kMinOfBeginning) {
+    return hint;
   }
-  return DidYouMean(given, names);
-}
-
-std::string DidYouMeanCollective(std::string_view given) {
-  std::vector<std::string> names;
-  for (int i = 0; i <= static_cast<int>(CommKind::kRecv); ++i) {
-    names.emplace_back(Name(static_cast<CommKind>(i)));
+  for (const std::string& name : known) {
+    if (EditDistance(name.substr(0, given.size()), given) == 0) {
+      hint += (hint.empty() ? "; did you mean " : " or ") + name;
+    }
   }
-  return DidYouMean(given, names);
+  return hint.empty() ? hint : hint + "?";
 }
 
 }  // namespace reprise

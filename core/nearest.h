@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
+
 namespace reprise {
 
 // Least number of letters to insert, delete, replace or swap with their neighbour; upper and lower
@@ -19,8 +21,14 @@ namespace reprise {
 
 // "; did you mean gemm?", to follow what is wrong; empty where no name is near.
 [[nodiscard]] std::string DidYouMean(std::string_view given, const std::vector<std::string>& known);
-// The same among operator classes and among collectives.
-[[nodiscard]] std::string DidYouMeanClass(std::string_view given);
-[[nodiscard]] std::string DidYouMeanCollective(std::string_view given);
+// The same among the names of an enumeration.
+template <HasNames Enum>
+[[nodiscard]] std::string DidYouMean(std::string_view given) {
+  return DidYouMean(given, std::vector<std::string>(kNamesOf<Enum>.begin(), kNamesOf<Enum>.end()));
+}
+
+// As DidYouMean; where no name is near, those that begin with what was given, if that has three
+// letters or more: "; did you mean h100-hgx or h100-study?".
+[[nodiscard]] std::string NameHint(std::string_view given, const std::vector<std::string>& known);
 
 }  // namespace reprise

@@ -1,21 +1,11 @@
 #include "core/operators.h"
 
-#include <array>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "core/enum_names.h"
-
 namespace reprise {
 namespace {
-
-constexpr std::array<std::string_view, 5> kOpKindNames = {"work", "composite", "metadata", "wait",
-                                                          "comm"};
-constexpr std::array<std::string_view, 21> kClassNames = {
-    "other",   "gemm",   "attention", "conv",      "norm",     "elementwise", "reduction",
-    "softmax", "loss",   "embedding", "index",     "sort",     "copy",        "fill",
-    "memcpy",  "random", "pool",      "optimizer", "metadata", "comm",        "host"};
 
 constexpr OperatorRow kOperatorRows[] = {
 #define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
@@ -39,15 +29,6 @@ struct Table {
 };
 
 }  // namespace
-
-std::string_view Name(OpKind kind) { return NameIn(kOpKindNames, kind); }
-std::string_view Name(OpClass op_class) { return NameIn(kClassNames, op_class); }
-std::optional<OpClass> ParseOpClass(std::string_view name) {
-  return ParseName<OpClass>(kClassNames, name);
-}
-std::optional<OpKind> ParseOpKind(std::string_view name) {
-  return ParseName<OpKind>(kOpKindNames, name);
-}
 
 std::span<const OperatorRow> OperatorRows() { return kOperatorRows; }
 

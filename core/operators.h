@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/enum_names.h"
+
 namespace reprise {
 
 // Kinds as docs/definitions.md has them.
@@ -17,6 +19,7 @@ enum class OpKind : std::uint8_t {
   kWait,       // it waits for something else
   kComm,       // a transfer
 };
+REPRISE_NAMES(OpKind, "work", "composite", "metadata", "wait", "comm");
 
 // Classes: the unit in which time and energy are reported and modes (--ops) are chosen.
 enum class OpClass : std::uint8_t {
@@ -42,17 +45,15 @@ enum class OpClass : std::uint8_t {
   kComm,
   kHost,
 };
-inline constexpr std::size_t kOpClassCount = static_cast<std::size_t>(OpClass::kHost) + 1;
+REPRISE_NAMES(OpClass, "other", "gemm", "attention", "conv", "norm", "elementwise", "reduction",
+              "softmax", "loss", "embedding", "index", "sort", "copy", "fill", "memcpy", "random",
+              "pool", "optimizer", "metadata", "comm", "host");
+inline constexpr std::size_t kOpClassCount = kNamesOf<OpClass>.size();
 
 struct OpInfo {
   OpClass op_class = OpClass::kOther;
   OpKind kind = OpKind::kComposite;
 };
-
-[[nodiscard]] std::string_view Name(OpKind kind);
-[[nodiscard]] std::string_view Name(OpClass op_class);
-[[nodiscard]] std::optional<OpClass> ParseOpClass(std::string_view name);
-[[nodiscard]] std::optional<OpKind> ParseOpKind(std::string_view name);
 
 // A row of operators.def, which says what the columns mean. The folders that own the rules include
 // the file themselves; here rules are names. No rule: "None".

@@ -86,18 +86,6 @@ bool IsEtFileName(std::string_view name) {
   return name.ends_with(".et") || name.ends_with(".et.gz") || name.ends_with(".et.zst");
 }
 
-std::string_view Name(OutputKind kind) {
-  switch (kind) {
-    case OutputKind::kTraceSet:
-      return "trace set";
-    case OutputKind::kRun:
-      return "run";
-    case OutputKind::kUnpackedPackage:
-      return "unpacked package";
-  }
-  return "?";
-}
-
 std::string MarkerLine(OutputKind kind) { return fmt::format("# reprise {} 1\n", Name(kind)); }
 
 Status CheckReplaceable(const std::string& directory, OutputKind kind, bool force) {

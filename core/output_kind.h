@@ -5,14 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "core/enum_names.h"
 #include "core/result.h"
 
 namespace reprise {
 
 enum class OutputKind : std::uint8_t { kTraceSet, kRun, kUnpackedPackage };
-
-// "trace set".
-[[nodiscard]] std::string_view Name(OutputKind kind);
+REPRISE_NAMES(OutputKind, "trace set", "run", "unpacked package");
 
 // Whether a file of that name holds a rank's trace: .et, .et.gz, .et.zst.
 [[nodiscard]] bool IsEtFileName(std::string_view name);

@@ -3,8 +3,8 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <string_view>
+
+#include "core/enum_names.h"
 
 namespace reprise {
 
@@ -17,7 +17,6 @@ enum class Phase : std::uint8_t {
 };
 inline constexpr std::array<Phase, 5> kPhases = {
     Phase::kForward, Phase::kBackward, Phase::kOptimizer, Phase::kCommunication, Phase::kOther};
-[[nodiscard]] std::string_view Name(Phase phase);  // "forward", "backward", …
-[[nodiscard]] std::optional<Phase> ParsePhase(std::string_view text);
+REPRISE_NAMES(Phase, "forward", "backward", "optimizer", "communication", "other");
 
 }  // namespace reprise

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/comm.h"
+#include "core/enum_names.h"
 #include "core/operators.h"
 #include "core/phase.h"
 
@@ -15,8 +14,7 @@ namespace reprise {
 
 // How a node was replayed (docs/definitions.md, "Modes").
 enum class ReplayMode : std::uint8_t { kReal, kSurrogate, kTimed, kSkip };
-[[nodiscard]] std::string_view Name(ReplayMode mode);
-[[nodiscard]] std::optional<ReplayMode> ParseReplayMode(std::string_view text);
+REPRISE_NAMES(ReplayMode, "real", "surrogate", "timed", "skip");
 
 // What the FLOPs and bytes of a node were taken from, best first (docs/coverage.md).
 enum class WorkSource : std::uint8_t {
@@ -27,8 +25,7 @@ enum class WorkSource : std::uint8_t {
   kMessage,      // a transfer's message
   kUnknown,      // the trace does not say, and the node was to run
 };
-[[nodiscard]] std::string_view Name(WorkSource source);
-[[nodiscard]] std::optional<WorkSource> ParseWorkSource(std::string_view text);
+REPRISE_NAMES(WorkSource, "", "arguments", "counts", "copied_bytes", "message", "unknown");
 
 // Where a simulated time comes from (docs/simulation.md), the best first.
 enum class TimeSource : std::uint8_t {
@@ -41,9 +38,9 @@ enum class TimeSource : std::uint8_t {
   kDatasheet,  // model, stated efficiencies
   kDefault,    // model, a default efficiency or least time
 };
-inline constexpr std::size_t kTimeSources = 8;
-[[nodiscard]] std::string_view Name(TimeSource source);
-[[nodiscard]] std::optional<TimeSource> ParseTimeSource(std::string_view text);
+REPRISE_NAMES(TimeSource, "", "recorded", "scaled", "whole", "fitted", "measured", "datasheet",
+              "default");
+inline constexpr std::size_t kTimeSources = kNamesOf<TimeSource>.size();
 
 // One node, one iteration, one rank. Replayed times are MonotonicNs of the rank's host.
 struct NodeRecord {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/comm.h"
+#include "core/enum_names.h"
 #include "core/operators.h"
 #include "core/placement.h"
 #include "core/value.h"
@@ -29,7 +30,8 @@ enum class NodeType : std::uint8_t {
   kCommRecv = 6,
   kCommColl = 7,
 };
-[[nodiscard]] std::string_view Name(NodeType type);  // "comp", "comm_coll", …
+REPRISE_NAMES(NodeType, "invalid", "metadata", "mem_load", "mem_store", "comp", "comm_send",
+              "comm_recv", "comm_coll");
 [[nodiscard]] inline bool IsTransfer(NodeType type) {
   return type == NodeType::kCommSend || type == NodeType::kCommRecv || type == NodeType::kCommColl;
 }
@@ -56,9 +58,13 @@ enum class EdgeReason : std::uint8_t {
   kCommWait,  // transfer → the wait for it
   kControl,   // foreign files: a control dependency, and no reason recorded
 };
-[[nodiscard]] std::string_view Name(EdgeReason reason);
+REPRISE_NAMES(EdgeReason, "unknown", "thread", "stream", "launch", "event", "sync", "data",
+              "fwd_bwd", "group", "comm_wait", "control");
 // Whether the edge is order alone: no value goes from one node to the other. Chakra's ctrl_deps.
-[[nodiscard]] bool IsControl(EdgeReason reason);
+[[nodiscard]] constexpr bool IsControl(EdgeReason reason) {
+  return reason != EdgeReason::kUnknown && reason != EdgeReason::kData &&
+         reason != EdgeReason::kFwdBwd && reason != EdgeReason::kCommWait;
+}
 
 struct Dependency {
   std::uint64_t node_id = 0;
@@ -75,7 +81,7 @@ struct Actor {
   std::int32_t device = -1;  // streams only
   bool operator==(const Actor&) const = default;
 };
-[[nodiscard]] std::string_view Name(Actor::Kind kind);  // "thread", "stream", "group"
+REPRISE_NAMES(Actor::Kind, "thread", "stream", "group");
 
 // What the profiler records of a device event besides its times.
 struct DeviceWork {

@@ -27,7 +27,7 @@ std::optional<ReduceOp> ParseNamed(std::string_view text, field::Reduction) {
   return ParseReduceOp(text);
 }
 std::optional<GroupCertainty> ParseNamed(std::string_view text, field::Certainty) {
-  return ParseGroupCertainty(text);
+  return ParseName<GroupCertainty>(text);
 }
 
 // What depends on other attributes is decided by the functions below.
@@ -111,8 +111,8 @@ void NodeDecoder::DecodeDeviceWork(NodeView& view) {
 }
 
 void NodeDecoder::DecodeKind(NodeView& view) {
-  const auto kind = ParseOpKind(raw_.Text(Attribute::kOpKind));
-  const auto op_class = ParseOpClass(raw_.Text(Attribute::kOpClass));
+  const auto kind = ParseName<OpKind>(raw_.Text(Attribute::kOpKind));
+  const auto op_class = ParseName<OpClass>(raw_.Text(Attribute::kOpClass));
   if (kind && op_class) {
     view.kind = *kind;
     view.op_class = *op_class;
@@ -224,7 +224,7 @@ void NodeDecoder::DeriveComm(CommSpec& spec) {
   if (raw_.Has(Attribute::kCommReduceOp) && !ParseReduceOp(raw_.Text(Attribute::kCommReduceOp))) {
     Count("unknown_reduce_op");
   }
-  if (!ParseGroupCertainty(raw_.Text(Attribute::kCommCertainty))) {
+  if (!ParseName<GroupCertainty>(raw_.Text(Attribute::kCommCertainty))) {
     spec.certainty =
         raw_.Has(Attribute::kPgName) ? GroupCertainty::kRecorded : GroupCertainty::kUnknown;
   }

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/input_file.h"
-#include "core/name_hint.h"
+#include "core/nearest.h"
 #include "core/shown_text.h"
 #include "machine/embedded_machines.h"
 #include "machine/machine_file.h"

@@ -9,11 +9,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::string_view kSourceNames[] = {"measured", "fitted", "datasheet", "default", "given"};
-constexpr std::string_view kFormatNames[] = {"float64",  "float32", "tf32", "float16",
-                                             "bfloat16", "float8",  "int8"};
-static_assert(std::size(kFormatNames) == kRateFormats);
-
 std::optional<RateFormat> FormatOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
@@ -41,20 +36,6 @@ const SourcedNumber* Present(const OptionalNumber& number) { return number ? &*n
 
 }  // namespace
 
-std::string_view Name(NumberSource source) { return kSourceNames[static_cast<int>(source)]; }
-
-std::optional<NumberSource> ParseNumberSource(std::string_view text) {
-  for (std::size_t i = 0; i < std::size(kSourceNames); ++i) {
-    if (kSourceNames[i] == text) {
-      return static_cast<NumberSource>(i);
-    }
-  }
-  return std::nullopt;
-}
-
-std::string_view Name(DeviceKind kind) { return kind == DeviceKind::kGpu ? "gpu" : "cpu"; }
-std::string_view Name(RateFormat format) { return kFormatNames[static_cast<int>(format)]; }
-
 std::string Described(const Calibration& calibration) {
   std::string text = calibration.on;
   if (calibration.points) {
@@ -66,12 +47,8 @@ std::string Described(const Calibration& calibration) {
 }
 
 std::optional<std::size_t> MachineModel::FindLink(std::string_view link) const {
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    if (links[i].name == link) {
-      return i;
-    }
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(links, link, &LinkLevel::name);
+  return found == links.end() ? std::nullopt : std::optional<std::size_t>(found - links.begin());
 }
 
 std::int64_t MachineModel::DeviceLimit() const {
@@ -88,14 +65,12 @@ std::int64_t MachineModel::DomainDevices(std::size_t level) const {
 }
 
 const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class) {
-  const auto at =
-      std::ranges::find_if(device.classes, [&](const auto& of) { return of.op_class == op_class; });
+  const auto at = std::ranges::find(device.classes, op_class, &ClassEfficiency::op_class);
   return at == device.classes.end() ? nullptr : &*at;
 }
 
 const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype) {
-  const auto at =
-      std::ranges::find_if(of_class.types, [&](const auto& of) { return of.dtype == dtype; });
+  const auto at = std::ranges::find(of_class.types, dtype, &ClassEfficiency::OfType::dtype);
   return at == of_class.types.end() ? nullptr : &*at;
 }
 

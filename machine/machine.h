@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/enum_names.h"
 #include "core/operators.h"
 
 namespace reprise {
@@ -22,8 +23,7 @@ enum class NumberSource : std::uint8_t {
   kDefault,    // of this program: nothing better is known
   kGiven,      // by --set
 };
-[[nodiscard]] std::string_view Name(NumberSource source);  // "measured", …
-[[nodiscard]] std::optional<NumberSource> ParseNumberSource(std::string_view text);
+REPRISE_NAMES(NumberSource, "measured", "fitted", "datasheet", "default", "given");
 
 struct SourcedNumber {
   double value = 0;  // in the base unit of its dimension (machine/units.h)
@@ -37,7 +37,7 @@ enum class DeviceKind : std::uint8_t {
   kGpu,  // kernels are launched into streams
   kCpu,  // operations run on the host's threads
 };
-[[nodiscard]] std::string_view Name(DeviceKind kind);
+REPRISE_NAMES(DeviceKind, "gpu", "cpu");
 
 // Formats that devices have rates for. Tensor-core formats and DType differ: float32 products may
 // run as tf32, and both float8 formats at one rate.
@@ -50,8 +50,8 @@ enum class RateFormat : std::uint8_t {
   kFloat8,
   kInt8,
 };
-inline constexpr std::size_t kRateFormats = 7;
-[[nodiscard]] std::string_view Name(RateFormat format);
+REPRISE_NAMES(RateFormat, "float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8");
+inline constexpr std::size_t kRateFormats = kNamesOf<RateFormat>.size();
 
 // What operations of a class reach: parts of the peak rate and of the memory's bandwidth. More than
 // 1 where caches serve what counts as memory, or tf32 units what counts as float32.
@@ -134,6 +134,7 @@ enum class BandwidthPer : std::uint8_t {
   kDevice,  // every device has so much of its own
   kNode,    // the devices of a node share it
 };
+REPRISE_NAMES(BandwidthPer, "device", "node");
 
 // One level of the network. Levels are nested: each joins the domains of the level below it, and
 // the innermost joins devices. Devices are numbered by position: a domain's are consecutive.

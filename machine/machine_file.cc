@@ -183,7 +183,7 @@ class Reader {
       return Wrong("device.classes: expected an object with one entry for each class");
     }
     for (const auto& [name, value] : classes->items()) {
-      const std::optional<OpClass> op_class = ParseOpClass(name);
+      const std::optional<OpClass> op_class = ParseName<OpClass>(name);
       if (!op_class || !value.is_object()) {
         return Wrong(fmt::format("device.classes.{}: expected an object, by the name of a class{}",
                                  ShownText(name), DidYouMean(name, ClassNames())));
@@ -289,7 +289,7 @@ class Reader {
     SourcedNumber number;
     REPRISE_ASSIGN(number.unit, Text(value, "unit", path + ".unit"));
     REPRISE_ASSIGN(const std::string source, Text(value, "source", path + ".source"));
-    const std::optional<NumberSource> from = ParseNumberSource(source);
+    const std::optional<NumberSource> from = ParseName<NumberSource>(source);
     if (!from) {
       return Wrong(
           fmt::format("{}.source is '{}'; expected datasheet, measured, fitted, default or given",

@@ -1,7 +1,6 @@
 #include "recordings/align.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -213,12 +212,6 @@ std::vector<std::pair<std::int64_t, std::int64_t>> PairThreads(const RankRecordi
 }
 
 }  // namespace
-
-std::string_view Name(AlignedBy by) {
-  constexpr std::array<std::string_view, kAlignedBys> kNames = {"all", "place", "shapes", "name",
-                                                                "workalike"};
-  return kNames.at(static_cast<std::size_t>(by));
-}
 
 std::vector<AlignedPair> AlignSequences(std::span<const RecordedOperation> a,
                                         std::span<const RecordedOperation> b) {

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "recordings/recording.h"
 
 namespace reprise {
@@ -20,8 +20,8 @@ enum class AlignedBy : std::uint8_t {
   kName,      // name and number of dimensions, within a stretch of others that align
   kWorkalike  // place and class: "aten::cudnn_convolution", "aten::miopen_convolution"
 };
-inline constexpr int kAlignedBys = 5;
-[[nodiscard]] std::string_view Name(AlignedBy by);
+REPRISE_NAMES(AlignedBy, "all", "place", "shapes", "name", "workalike");
+inline constexpr int kAlignedBys = kNamesOf<AlignedBy>.size();
 
 struct AlignedPair {
   std::uint32_t a = 0, b = 0;  // indices into the two lists

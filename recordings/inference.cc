@@ -5,7 +5,6 @@
 #include <map>
 
 #include "core/median.h"
-#include "recordings/transfer_waits.h"
 
 namespace reprise {
 namespace {
@@ -143,8 +142,6 @@ class PassFinder {
 double PerSecond(double tokens, double ns) { return ns > 0 ? tokens / ns * 1e9 : 0; }
 
 }  // namespace
-
-std::string_view Name(PassKind kind) { return kind == PassKind::kPrefill ? "prefill" : "decode"; }
 
 std::optional<InferencePhases> FindInference(const RankRecording& rank) {
   const bool trains = std::ranges::any_of(

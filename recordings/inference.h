@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "recordings/recording.h"
 
 namespace reprise {
@@ -15,7 +15,7 @@ enum class PassKind : std::uint8_t {
   kPrefill,  // several tokens of each sequence, for the first time
   kDecode,   // one token of each sequence, after others
 };
-[[nodiscard]] std::string_view Name(PassKind kind);
+REPRISE_NAMES(PassKind, "prefill", "decode");
 
 // One run through the model: from its first embedding lookup to the next pass's, with what is done
 // with its result (sampling).

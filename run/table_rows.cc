@@ -32,22 +32,22 @@ std::string Stored(const std::vector<std::int64_t>& splits) {
 }
 
 void Parse(std::string_view text, OpClass& value) {
-  value = ParseOpClass(text).value_or(OpClass::kOther);
+  value = ParseName<OpClass>(text).value_or(OpClass::kOther);
 }
 void Parse(std::string_view text, OpKind& value) {
-  value = ParseOpKind(text).value_or(OpKind::kWork);
+  value = ParseName<OpKind>(text).value_or(OpKind::kWork);
 }
 void Parse(std::string_view text, Phase& value) {
-  value = ParsePhase(text).value_or(Phase::kOther);
+  value = ParseName<Phase>(text).value_or(Phase::kOther);
 }
 void Parse(std::string_view text, ReplayMode& value) {
-  value = ParseReplayMode(text).value_or(ReplayMode::kSkip);
+  value = ParseName<ReplayMode>(text).value_or(ReplayMode::kSkip);
 }
 void Parse(std::string_view text, WorkSource& value) {
-  value = ParseWorkSource(text).value_or(WorkSource::kNone);
+  value = ParseName<WorkSource>(text).value_or(WorkSource::kNone);
 }
 void Parse(std::string_view text, TimeSource& value) {
-  value = ParseTimeSource(text).value_or(TimeSource::kNone);
+  value = ParseName<TimeSource>(text).value_or(TimeSource::kNone);
 }
 void Parse(std::string_view text, CommKind& value) {
   value = ParseCommKind(text).value_or(CommKind::kBarrier);
@@ -62,7 +62,7 @@ void Parse(std::string_view text, ReduceOp& value) {
   value = ParseReduceOp(text).value_or(ReduceOp::kSum);
 }
 void Parse(std::string_view text, MetricKind& value) {
-  value = ParseMetricKind(text).value_or(MetricKind::kGauge);
+  value = ParseName<MetricKind>(text).value_or(MetricKind::kGauge);
 }
 
 void Parse(std::string_view stored, std::vector<std::int64_t>& splits) {

@@ -101,7 +101,7 @@ Status AlgorithmChoices::Add(std::string_view text) {
     if (!entry.kind || IsPointToPoint(*entry.kind)) {
       return UsageError(
           fmt::format("--algo: '{}' is no collective{} (`reprise list collectives` shows them)",
-                      kind, DidYouMeanCollective(kind)));
+                      kind, DidYouMean<CommKind>(kind)));
     }
     text.remove_prefix(equals + 1);
   }

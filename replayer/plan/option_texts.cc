@@ -32,7 +32,7 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
           fmt::format("{}: '{}': expected a factor of at least {}, or CLASS=FACTOR, e.g. {}",
                       flag.name, part, flag.least, flag.example));
     }
-    const auto op_class = ParseOpClass(key);
+    const auto op_class = ParseName<OpClass>(key);
     if (key.empty() || IsRest(key)) {
       of_rest = *factor;
     } else if (op_class) {
@@ -41,7 +41,7 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
       return UsageError(fmt::format(
           "{}: '{}' is not an operator class{} (`reprise list kernels` shows them, {}rest what is "
           "not named)",
-          flag.name, key, DidYouMeanClass(key), flag.note));
+          flag.name, key, DidYouMean<OpClass>(key), flag.note));
     }
   }
   return {};

@@ -27,7 +27,7 @@ Status ParseModes(std::string_view text, const char* flag, ReplayMode& of_rest,
     const std::string_view key = equals == std::string_view::npos ? "" : item.substr(0, equals);
     const std::string_view mode_text =
         equals == std::string_view::npos ? item : item.substr(equals + 1);
-    const auto mode = ParseReplayMode(mode_text);
+    const auto mode = ParseName<ReplayMode>(mode_text);
     if (!mode) {
       return UsageError(
           fmt::format("{}: '{}' is not a mode; expected real, surrogate, timed or skip{}", flag,
@@ -107,11 +107,11 @@ void ApplyPreset(ReplayPreset preset, ReplayOptions& options) {
 }
 
 Status ParseOpModes(std::string_view text, ReplayOptions& options) {
-  return ParseModes<OpClass>(text, "--ops", options.default_op_mode, options.op_modes, ParseOpClass,
-                             [](std::string_view key) {
+  return ParseModes<OpClass>(text, "--ops", options.default_op_mode, options.op_modes,
+                             ParseName<OpClass>, [](std::string_view key) {
                                return fmt::format(
                                    "an operator class{} (`reprise list kernels` shows them)",
-                                   DidYouMeanClass(key));
+                                   DidYouMean<OpClass>(key));
                              });
 }
 
@@ -120,7 +120,7 @@ Status ParseCommModes(std::string_view text, ReplayOptions& options) {
                               ParseCommKind, [](std::string_view key) {
                                 return fmt::format(
                                     "a collective{} (`reprise list collectives` shows them)",
-                                    DidYouMeanCollective(key));
+                                    DidYouMean<CommKind>(key));
                               });
 }
 

@@ -16,8 +16,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::array<std::string_view, kActionCount> kActionNames = {"drop", "keep", "map",
-                                                                     "coarsen"};
 // Actions by their letters in fields.def.
 constexpr std::string_view kActionLetters = "dkmc";
 struct FieldRow {
@@ -57,7 +55,7 @@ std::string AllowedActions(const FieldRow& row) {
   std::vector<std::string_view> names;
   for (std::size_t action = 0; action < kActionCount; ++action) {
     if (Allows(row, static_cast<Action>(action))) {
-      names.push_back(kActionNames[action]);
+      names.push_back(Name(static_cast<Action>(action)));
     }
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -65,20 +63,17 @@ std::string AllowedActions(const FieldRow& row) {
 
 Status SetAction(const std::string& key, const std::string& value, const std::string& origin,
                  Policy& policy) {
-  const auto field = std::find_if(kFields.begin(), kFields.end(),
-                                  [&](const FieldRow& row) { return row.name == key; });
+  const auto field = std::ranges::find(kFields, key, &FieldRow::name);
   if (field == kFields.end()) {
     return BadInput(
         fmt::format("{}: no field is called \"{}\" (docs/policies.md lists them)", origin, key));
   }
-  const auto action = std::find(kActionNames.begin(), kActionNames.end(), value);
-  const auto number = static_cast<std::size_t>(action - kActionNames.begin());
-  if (action == kActionNames.end() || !Allows(*field, static_cast<Action>(number))) {
+  const std::optional<Action> action = ParseName<Action>(value);
+  if (!action || !Allows(*field, *action)) {
     return BadInput(fmt::format("{}: field \"{}\" cannot be \"{}\", expected one of: {}", origin,
                                 key, value, AllowedActions(*field)));
   }
-  policy.actions.at(static_cast<std::size_t>(field - kFields.begin())) =
-      static_cast<Action>(number);
+  policy.actions.at(static_cast<std::size_t>(field - kFields.begin())) = *action;
   return {};
 }
 
@@ -105,7 +100,6 @@ Result<Rounding> RoundingOf(const nlohmann::json& json, const std::string& key,
 
 }  // namespace
 
-std::string_view Name(Action action) { return kActionNames.at(static_cast<std::size_t>(action)); }
 std::string_view Name(Field field) { return kFields.at(static_cast<std::size_t>(field)).name; }
 
 Result<Rounding> ParseRounding(std::string_view text) {
@@ -184,7 +178,8 @@ Result<std::string> PolicyText(std::string_view preset) {
                                      {"durations", kPresets[i].durations},
                                      {"shapes", "keep"}};
       for (const FieldRow& row : kFields) {
-        json["fields"][row.name] = kActionNames[kActionLetters.find(row.rule.presets[i])];
+        json["fields"][row.name] =
+            Name(static_cast<Action>(kActionLetters.find(row.rule.presets[i])));
       }
       return json.dump(1) + "\n";
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "core/result.h"
 #include "et_schema/field_types.h"
 
@@ -18,8 +19,8 @@ enum class Action : std::uint8_t {
   kMap,      // another name or number for it, the same one wherever it occurs
   kCoarsen,  // less exact, or only its class
 };
-inline constexpr std::size_t kActionCount = 4;
-[[nodiscard]] std::string_view Name(Action action);
+REPRISE_NAMES(Action, "drop", "keep", "map", "coarsen");
+inline constexpr std::size_t kActionCount = kNamesOf<Action>.size();
 
 // What a trace set holds, as policies name it (docs/policies.md has the meaning), in the order in
 // which policies are printed.

@@ -35,7 +35,7 @@ bool IsCommKind(std::string_view text) {
 }
 // Names, kernels as anonymize leaves them, and the classes that policies put in their place.
 bool IsPublicName(const Vocabulary& known, std::string_view text) {
-  return known.IsName(text) || known.PublicKernel(text) == text || ParseOpClass(text) ||
+  return known.IsName(text) || known.PublicKernel(text) == text || ParseName<OpClass>(text) ||
          IsCommKind(text);
 }
 bool IsHeaderText(const Vocabulary& known, std::string_view text) {
@@ -69,9 +69,10 @@ constexpr TextRule kTextRules[] = {
     {"node.attr.op_schema",
      [](auto& known, auto text) { return known.IsName(text.substr(0, text.find_first_of(".("))); }},
     {"node.attr.pg_name", IsGroup},
-    {"node.attr.op_kind", [](auto& /*known*/, auto text) { return ParseOpKind(text).has_value(); }},
+    {"node.attr.op_kind",
+     [](auto& /*known*/, auto text) { return ParseName<OpKind>(text).has_value(); }},
     {"node.attr.op_class",
-     [](auto& /*known*/, auto text) { return ParseOpClass(text).has_value(); }},
+     [](auto& /*known*/, auto text) { return ParseName<OpClass>(text).has_value(); }},
     {"node.attr.actor",
      [](auto& /*known*/, auto text) {
        return IsOneOf(text, {"thread", "stream", "group"});
@@ -83,7 +84,7 @@ constexpr TextRule kTextRules[] = {
     {"node.attr.comm_reduce_op",
      [](auto& /*known*/, auto text) { return ParseReduceOp(text).has_value(); }},
     {"node.attr.comm_certainty",
-     [](auto& /*known*/, auto text) { return ParseGroupCertainty(text).has_value(); }},
+     [](auto& /*known*/, auto text) { return ParseName<GroupCertainty>(text).has_value(); }},
     {"node.inputs.values", IsArgument},
     {"node.outputs.values", IsArgument},
     {"header.version", IsHeaderText},

@@ -26,10 +26,10 @@ TEST(Operators, ExactNameBeatsPrefix) {
 
 TEST(Operators, NamesParseBack) {
   for (int i = 0; i <= static_cast<int>(OpClass::kHost); ++i) {
-    EXPECT_EQ(ParseOpClass(Name(static_cast<OpClass>(i))), static_cast<OpClass>(i));
+    EXPECT_EQ(ParseName<OpClass>(Name(static_cast<OpClass>(i))), static_cast<OpClass>(i));
   }
   for (int i = 0; i <= static_cast<int>(OpKind::kComm); ++i) {
-    EXPECT_EQ(ParseOpKind(Name(static_cast<OpKind>(i))), static_cast<OpKind>(i));
+    EXPECT_EQ(ParseName<OpKind>(Name(static_cast<OpKind>(i))), static_cast<OpKind>(i));
   }
 }
 

@@ -8,9 +8,9 @@ namespace {
 TEST(Metrics, KindsHaveNamesBothWays) {
   for (const auto kind :
        {MetricKind::kGauge, MetricKind::kCounter, MetricKind::kEnergy, MetricKind::kState}) {
-    EXPECT_EQ(ParseMetricKind(Name(kind)), kind);
+    EXPECT_EQ(ParseName<MetricKind>(Name(kind)), kind);
   }
-  EXPECT_FALSE(ParseMetricKind("gauges"));
+  EXPECT_FALSE(ParseName<MetricKind>("gauges"));
 }
 
 TEST(Metrics, NamesOfStatesAreByBit) {

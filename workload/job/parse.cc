@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/input_file.h"
-#include "core/name_hint.h"
+#include "core/nearest.h"
 #include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "workload/families/family.h"
