@@ -7,7 +7,7 @@
 
 #include "cli/folded_job.h"
 #include "cli/simulated_set.h"
-#include "et_schema/rank_text.h"
+#include "et_schema/rank_classes.h"
 #include "replayer/plan/plan.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "core/json_fields.h"
-#include "et_schema/rank_text.h"
+#include "et_schema/rank_classes.h"
 #include "simulator/device_operations.h"
 #include "simulator/power_nodes.h"
 #include "simulator/power_samples.h"

@@ -15,7 +15,6 @@
 #include "core/input_file.h"
 #include "core/parse_json.h"
 #include "core/text.h"
-#include "et_schema/group_files.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
 

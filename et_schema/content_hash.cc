@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "et_schema/byte_stream.h"
-#include "et_schema/group_files.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {

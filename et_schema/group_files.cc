@@ -1,5 +1,3 @@
-#include "et_schema/group_files.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -29,6 +29,10 @@ struct RankRange {
 };
 // Ranks in ascending order, as few ranges as a single pass finds.
 [[nodiscard]] std::vector<RankRange> RangesOf(const std::vector<std::int32_t>& ranks);
+// "7", "0-7", "64-127:8", as ranks.json and reports write them.
+[[nodiscard]] std::string RangeText(const RankRange& range);
+// Of ascending numbers: "0-7, 64-127:8".
+[[nodiscard]] std::string RangesText(const std::vector<std::int32_t>& numbers);
 
 // The groups of one role. Every rank is in at most one of them.
 struct GroupRole {

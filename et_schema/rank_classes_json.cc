@@ -11,7 +11,6 @@
 #include "core/parse_json.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/rank_classes.h"
-#include "et_schema/rank_text.h"
 
 namespace reprise {
 namespace {

@@ -14,7 +14,6 @@
 #include "core/output_kind.h"
 #include "core/text.h"
 #include "et_schema/byte_stream.h"
-#include "et_schema/group_files.h"
 #include "et_schema/io.h"
 
 namespace reprise {

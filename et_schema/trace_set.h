@@ -62,6 +62,8 @@ struct TraceSet {
       const std::map<std::int32_t, std::string>& file_hashes) const;
 };
 
+inline constexpr const char* kGroupsFile = "comm_groups.json";
+inline constexpr const char* kGroupsInfoFile = "comm_groups_info.json";
 // comm_groups.json as ASTRA-sim takes it: {"<id>": [ranks…]}, ids whole numbers above 0. It takes
 // group "0" for all ranks and stops where the file lists it. What it has no place for, descriptions
 // and the ranks of "0" and of groups whose id is no number, goes to comm_groups_info.json beside
@@ -70,7 +72,7 @@ struct TraceSet {
                                  const std::map<std::string, ProcessGroup>& groups);
 // From both files; empty if the directory has neither. comm_groups.json may have another name.
 [[nodiscard]] Result<std::map<std::string, ProcessGroup>> ReadGroups(
-    const std::string& directory, const std::string& file = "comm_groups.json");
+    const std::string& directory, const std::string& file = kGroupsFile);
 
 // Collects what is wrong with one file without stopping at the first: duplicate ids, dangling or
 // cyclic dependencies, unknown values, truncation. Each line has file and node id or byte offset.

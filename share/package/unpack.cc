@@ -226,8 +226,8 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
 // What an earlier unpack may have written; anything else in the directory stays.
 bool BelongsToPackage(const std::string& name) {
   return IsEtFileName(name) || name == kManifestFile || name == kLicenceFile ||
-         name == kAnonymizedFile || name == kChecksumsFile || name == "comm_groups.json" ||
-         name == "comm_groups_info.json" || name == kRanksFile || name + "/" == kRunsFolder;
+         name == kAnonymizedFile || name == kChecksumsFile || name == kGroupsFile ||
+         name == kGroupsInfoFile || name == kRanksFile || name + "/" == kRunsFolder;
 }
 
 // Checksums show that the bytes are those that were packed, not that those were sound.
