@@ -4,101 +4,54 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <type_traits>
 #include <vector>
 
 #include "core/for_each_read.h"
+#include "core/json_fields.h"
 #include "et_schema/io.h"
 #include "et_schema/raw_node.h"
 
 namespace reprise {
-namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json ToJson(const ValueList& list);
-
-Json ToJson(const TensorDesc& t) {
-  return {{"tensor_id", t.tensor_id}, {"storage_id", t.storage_id}, {"incarnation", t.incarnation},
-          {"offset", t.offset},       {"elements", t.elements},     {"dtype", Name(t.dtype)},
-          {"shape", t.shape},         {"strides", t.strides},       {"device", t.device}};
+REPRISE_JSON_FIELDS(TensorDesc, tensor_id, storage_id, incarnation, offset, elements, dtype, shape,
+                    strides, device)
+REPRISE_JSON_FIELDS(Actor, kind, id, device)
+REPRISE_JSON_FIELDS(Step, name, start_ns, duration_ns)
+REPRISE_JSON_FIELDS(Range, name, thread, start_ns, duration_ns, step)
+REPRISE_JSON_FIELDS(IndexRange, incarnation, low, high)
+REPRISE_JSON_FIELDS(ProcessGroup, id, description, ranks)
+inline void to_json(Json& json, const Dependency& dep) {
+  json = {{"id", dep.node_id}, {"reason", dep.reason}, {"inferred", dep.inferred}};
 }
-
-Json ToJson(const Value& value) {
+inline void to_json(Json& json, const LinkReport::Thread& thread) {
+  json = {{"host", thread.host},
+          {"kineto", thread.timed},
+          {"matched", thread.matched},
+          {"host_records", thread.host_records},
+          {"kineto_records", thread.timed_records}};
+}
+inline void to_json(Json& json, const Value& value) {
   if (const auto* b = std::get_if<bool>(&value.data)) {
-    return *b;
-  }
-  if (const auto* i = std::get_if<std::int64_t>(&value.data)) {
-    return *i;
-  }
-  if (const auto* d = std::get_if<double>(&value.data)) {
-    // JSON has no word for these; a string could be an argument.
-    return std::isfinite(*d) ? Json(*d) : Json{{"double", fmt::format("{}", *d)}};
-  }
-  if (const std::string* s = value.AsString()) {
-    return *s;
-  }
-  if (const TensorDesc* t = value.AsTensor()) {
-    return ToJson(*t);
-  }
-  if (const ValueList* list = value.AsList()) {
-    return ToJson(*list);
-  }
-  return nullptr;
-}
-
-Json ToJson(const ValueList& list) {
-  Json out = Json::array();
-  for (const Value& value : list) {
-    out.push_back(ToJson(value));
-  }
-  return out;
-}
-
-Json ToJson(const Dependency& dep) {
-  return {{"id", dep.node_id}, {"reason", Name(dep.reason)}, {"inferred", dep.inferred}};
-}
-Json ToJson(const Actor& actor) {
-  return {{"kind", Name(actor.kind)}, {"id", actor.id}, {"device", actor.device}};
-}
-Json ToJson(const Step& step) {
-  return {{"name", step.name}, {"start_ns", step.start_ns}, {"duration_ns", step.duration_ns}};
-}
-Json ToJson(const Range& range) {
-  return {{"name", range.name},
-          {"thread", range.thread},
-          {"start_ns", range.start_ns},
-          {"duration_ns", range.duration_ns},
-          {"step", range.step}};
-}
-Json ToJson(const IndexRange& range) {
-  return {{"incarnation", range.incarnation}, {"low", range.low}, {"high", range.high}};
-}
-Json ToJson(const ProcessGroup& group) {
-  return {{"id", group.id}, {"description", group.description}, {"ranks", group.ranks}};
-}
-
-// The value of a field: numbers, texts and lists of them as they are.
-template <typename T>
-Json FieldJson(const T& value) {
-  if constexpr (std::is_enum_v<T>) {
-    return Name(value);
-  } else if constexpr (requires { ToJson(value); }) {
-    return ToJson(value);
+    json = *b;
+  } else if (const auto* i = std::get_if<std::int64_t>(&value.data)) {
+    json = *i;
+  } else if (const auto* d = std::get_if<double>(&value.data)) {
+    // JSON has no word for infinities and NaN; a string could be an argument.
+    json = std::isfinite(*d) ? Json(*d) : Json{{"double", fmt::format("{}", *d)}};
+  } else if (const std::string* s = value.AsString()) {
+    json = *s;
+  } else if (const TensorDesc* t = value.AsTensor()) {
+    json = *t;
+  } else if (const ValueList* list = value.AsList()) {
+    json = *list;
   } else {
-    return value;
+    json = nullptr;
   }
 }
-template <typename T>
-Json ListJson(const std::vector<T>& list) {
-  Json out = Json::array();
-  for (const T& item : list) {
-    out.push_back(ToJson(item));
-  }
-  return out;
-}
+
+namespace {
 
 // A member of `T`; keys are in the order of places.
 template <typename T>
@@ -132,11 +85,11 @@ template <typename T>
 bool IsValue(const T& value, const std::type_identity_t<T>& other) {
   return value == other;
 }
-#define JSON_ROW(Owner, place, key, member, value)                   \
-  {place, key, [](const Owner& of) { return FieldJson(of.member); }, \
+#define JSON_ROW(Owner, place, key, member, value)              \
+  {place, key, [](const Owner& of) { return Json(of.member); }, \
    [](const Owner& of) { return IsValue(of.member, value); }},
 
-Json ToJson(const DeviceWork& work) {
+Json DeviceWorkJson(const DeviceWork& work) {
   static const auto rows = InOrder<DeviceWork>({
 #define DEVICE_FIELD(symbol, member, name, type, value, ...) \
   JSON_ROW(DeviceWork, __COUNTER__, name, member, value)
@@ -151,7 +104,7 @@ constexpr std::string_view CommKey(std::string_view name) {
   return name == "pg_name" ? "group" : name == "comm_type" ? "kind" : name.substr(kPrefix.size());
 }
 
-Json ToJson(const CommSpec& spec) {
+Json CommJson(const CommSpec& spec) {
   static const auto rows = InOrder<CommSpec>({
 #define COMM_FIELD(symbol, member, name, type, value, written, json, ...) \
   JSON_ROW(CommSpec, json, CommKey(name), member, value)
@@ -161,28 +114,27 @@ Json ToJson(const CommSpec& spec) {
   return ObjectJson(rows, spec);
 }
 
-// Of the members that have no row of their own.
-const std::vector<JsonRow<Node>>& NodeRows() {
+Json TraceNodeJson(const Node& node) {
   static const auto rows = InOrder<Node>({
-      {0, "id", [](const Node& node) -> Json { return node.id; }},
-      {1, "name", [](const Node& node) -> Json { return node.name; }},
-      {2, "type", [](const Node& node) -> Json { return Name(node.type); }},
-      {5, "actor", [](const Node& node) { return ToJson(node.actor); }},
-      {6, "deps", [](const Node& node) { return ListJson(node.deps); }},
-      {18, "inputs", [](const Node& node) { return ToJson(node.inputs); }},
-      {19, "outputs", [](const Node& node) { return ToJson(node.outputs); }},
-      {100, "comm", [](const Node& node) { return ToJson(*node.comm); },
-       [](const Node& node) { return !node.comm; }},
-      {103, "device_work", [](const Node& node) { return ToJson(*node.device_work); },
-       [](const Node& node) { return !node.device_work; }},
+      // Members that have no row of their own.
+      {0, "id", [](const Node& of) { return Json(of.id); }},
+      {1, "name", [](const Node& of) { return Json(of.name); }},
+      {2, "type", [](const Node& of) { return Json(of.type); }},
+      {5, "actor", [](const Node& of) { return Json(of.actor); }},
+      {6, "deps", [](const Node& of) { return Json(of.deps); }},
+      {18, "inputs", [](const Node& of) { return Json(of.inputs); }},
+      {19, "outputs", [](const Node& of) { return Json(of.outputs); }},
+      {100, "comm", [](const Node& of) { return CommJson(*of.comm); },
+       [](const Node& of) { return !of.comm; }},
+      {103, "device_work", [](const Node& of) { return DeviceWorkJson(*of.device_work); },
+       [](const Node& of) { return !of.device_work; }},
 #define NODE_FIELD(symbol, member, name, type, value, written, storage, json, ...)              \
   JSON_ROW(Node, json, Attribute::k##symbol == Attribute::kTensorSize ? #member : name, member, \
            value)
 #include "et_schema/fields.def"
   });
-  return rows;
+  return ObjectJson(rows, node);
 }
-Json ToJson(const Node& node) { return ObjectJson(NodeRows(), node); }
 
 Json CountersJson(const TraceMetadata& metadata) {
   Json diagnostics = Json::object();
@@ -192,21 +144,21 @@ Json CountersJson(const TraceMetadata& metadata) {
   return diagnostics;
 }
 
-Json ToJson(const TraceMetadata& metadata) {
+Json HeaderJson(const TraceMetadata& metadata) {
   using Header = TraceMetadata;
   static const auto rows = InOrder<Header>({
-      {0, "version", [](const Header& header) -> Json { return header.version; }},
-      {5, "steps", [](const Header& header) { return ListJson(header.steps); }},
-      {6, "ranges", [](const Header& header) { return ListJson(header.ranges); }},
-      {9, "machine", [](const Header& header) { return reprise::ToJson(header.machine); }},
-      {13, "link", [](const Header& header) { return reprise::ToJson(header.link); }},
+      {0, "version", [](const Header& of) { return Json(of.version); }},
+      {5, "steps", [](const Header& of) { return Json(of.steps); }},
+      {6, "ranges", [](const Header& of) { return Json(of.ranges); }},
+      {9, "machine", [](const Header& of) { return ToJson(of.machine); }},
+      {13, "link", [](const Header& of) { return ToJson(of.link); }},
       {14, "diagnostics", CountersJson},
-      {100, "index_ranges", [](const Header& header) { return ListJson(header.index_ranges); },
-       [](const Header& header) { return header.index_ranges.empty(); }},
-      {101, "groups", [](const Header& header) { return ListJson(header.groups); },
-       [](const Header& header) { return header.groups.empty(); }},
-      {102, "placement", [](const Header& header) { return reprise::ToJson(header.placement); },
-       [](const Header& header) { return header.placement == RankPlacement{}; }},
+      {100, "index_ranges", [](const Header& of) { return Json(of.index_ranges); },
+       [](const Header& of) { return of.index_ranges.empty(); }},
+      {101, "groups", [](const Header& of) { return Json(of.groups); },
+       [](const Header& of) { return of.groups.empty(); }},
+      {102, "placement", [](const Header& of) { return ToJson(of.placement); },
+       [](const Header& of) { return of.placement == RankPlacement{}; }},
 #define HEADER_FIELD(symbol, member, name, type, value, written, json, ...) \
   JSON_ROW(Header, json, name, member, value)
 #define HEADER_PART(member, name, type, value, written, json) \
@@ -231,63 +183,48 @@ Result<std::uint64_t> Finish(const std::string& path, std::string_view end, std:
 
 }  // namespace
 
-nlohmann::ordered_json ToJson(const RecordedMachine& machine) {
+Json ToJson(const RecordedMachine& machine) {
   if (machine == RecordedMachine{}) {
     return nullptr;
   }
-  nlohmann::ordered_json out;
+  Json out;
 #define MACHINE_FIELD(member, ...) out[#member] = machine.member;
 #include "et_schema/fields.def"
   return out;
 }
 
-nlohmann::ordered_json ToJson(const RankPlacement& placement) {
+Json ToJson(const RankPlacement& placement) {
   if (placement == RankPlacement{}) {
     return nullptr;
   }
-  nlohmann::ordered_json out;
-#define PLACEMENT_FIELD(member, name, type, value)                             \
-  out[std::string(name).substr(kPlacementPrefix.size())] =                     \
-      placement.member == field::type::Value(value) ? nlohmann::ordered_json() \
-                                                    : nlohmann::ordered_json(placement.member);
+  Json out;
+#define PLACEMENT_FIELD(member, name, type, value)         \
+  out[std::string(name).substr(kPlacementPrefix.size())] = \
+      placement.member == field::type::Value(value) ? Json() : Json(placement.member);
 #include "et_schema/fields.def"
   return out;
 }
 
-nlohmann::ordered_json ToJson(const LinkReport& link) {
-  using Json = nlohmann::ordered_json;
+Json ToJson(const LinkReport& link) {
   if (link.method.empty()) {
     return nullptr;
   }
-  Json threads = Json::array();
-  for (const LinkReport::Thread& thread : link.threads) {
-    threads.push_back({{"host", thread.host},
-                       {"kineto", thread.timed},
-                       {"matched", thread.matched},
-                       {"host_records", thread.host_records},
-                       {"kineto_records", thread.timed_records}});
-  }
-  return {{"method", link.method},
-          {"matched", link.matched},
-          {"host_records", link.host_records},
-          {"kineto_records", link.timed_records},
-          {"repeats", link.repeats},
-          {"repeat", link.repeat},
-          {"choice", link.choice},
-          {"repeat_ns", link.repeat_ns},
-          {"repeat_median_ns", link.repeat_median_ns},
-          {"threads", std::move(threads)},
-          {"unmatched", link.unmatched}};
+  Json json;
+  REPRISE_ADD_FIELDS(json, link, method, matched, host_records)
+  json["kineto_records"] = link.timed_records;
+  REPRISE_ADD_FIELDS(json, link, repeats, repeat, choice, repeat_ns, repeat_median_ns, threads,
+                     unmatched)
+  return json;
 }
 
 Result<std::uint64_t> WriteJson(const std::string& et_path, std::ostream& out,
                                 std::optional<std::int32_t> step) {
   REPRISE_ASSIGN(const auto reader, EtReader::Open(et_path));
-  out << "{\"metadata\": " << Dump(ToJson(reader->metadata())) << ",\n\"nodes\": [";
+  out << "{\"metadata\": " << Dump(HeaderJson(reader->metadata())) << ",\n\"nodes\": [";
   std::uint64_t nodes = 0;
   REPRISE_TRY(ForEachRead<Node>(*reader, [&](const Node& node) -> Status {
     if (!step || node.step == *step) {
-      out << (nodes == 0 ? "\n" : ",\n") << Dump(ToJson(node));
+      out << (nodes == 0 ? "\n" : ",\n") << Dump(TraceNodeJson(node));
       ++nodes;
     }
     return {};
