@@ -7,7 +7,6 @@
 
 #include "cli/operator_work.h"
 #include "et_schema/content_hash.h"
-#include "et_schema/graph_stream.h"
 
 namespace reprise {
 namespace {

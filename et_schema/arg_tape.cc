@@ -16,6 +16,13 @@ std::int64_t NextStride(std::int64_t stride, std::int64_t extent) {
   return extent > 0 ? WrappingProduct(stride, extent) : stride;
 }
 
+void PutNumbers(std::span<const std::int64_t> values, WireBuffer& out) {
+  out.ZigZag(static_cast<std::int64_t>(values.size()));
+  for (const std::int64_t value : values) {
+    out.ZigZag(value);
+  }
+}
+
 void EncodeList(const ValueList& values, TapeWriter& tape);
 
 void EncodeValue(const Value& value, TapeWriter& tape) {
@@ -147,7 +154,7 @@ class TapeReader {
 
 void TapeWriter::Int(std::int64_t value) {
   Mark(TapeTag::kInt);
-  tape_.form.Signed(value);
+  tape_.form.ZigZag(value);
 }
 
 void TapeWriter::Double(double value) {
@@ -163,10 +170,10 @@ void TapeWriter::Text(std::string_view value) {
 }
 
 void TensorForm::Set(DType dtype, std::span<const std::int64_t> shape) {
-  TapeBuffer buffer;
+  WireBuffer buffer;
   buffer.Byte(static_cast<char>(dtype));
-  buffer.Numbers(shape);
-  bytes = buffer.view();
+  PutNumbers(shape, buffer);
+  bytes = buffer.bytes();
   elements = WrappingElements(shape);
 }
 
@@ -179,15 +186,15 @@ void TapeWriter::Tensor(const TensorForm& form, const TensorView& tensor) {
   tape_.form.Varint(tensor.device.size());
   tape_.form.Bytes(tensor.device);
   if (explicit_elements) {
-    tape_.form.Signed(tensor.elements);
+    tape_.form.ZigZag(tensor.elements);
   }
   if (!tensor.contiguous) {
-    tape_.form.Numbers(tensor.strides);
+    PutNumbers(tensor.strides, tape_.form);
   }
-  tape_.ids.Signed(tensor.tensor_id);
-  tape_.ids.Signed(tensor.storage_id);
-  tape_.ids.Signed(tensor.incarnation);
-  tape_.ids.Signed(tensor.offset);
+  tape_.ids.ZigZag(tensor.tensor_id);
+  tape_.ids.ZigZag(tensor.storage_id);
+  tape_.ids.ZigZag(tensor.incarnation);
+  tape_.ids.ZigZag(tensor.offset);
 }
 
 std::vector<std::int64_t> WrappingStrides(std::span<const std::int64_t> shape) {

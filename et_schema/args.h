@@ -2,7 +2,6 @@
 // compact tape, which is what a Graph keeps. Only et_schema sees this.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,61 +11,18 @@
 
 #include "core/value.h"
 #include "et_schema/raw_node.h"
-#include "et_schema/wire.h"
+#include "et_schema/wire_buffer.h"
 
 namespace reprise {
-
-// Bytes appended one by one: std::string::push_back was a tenth of a load's time.
-class TapeBuffer {
- public:
-  void Clear() { size_ = 0; }
-  [[nodiscard]] std::string_view view() const { return {bytes_.data(), size_}; }
-  void Byte(char byte) {
-    Room(1);
-    bytes_[size_++] = byte;
-  }
-  void Bytes(std::string_view bytes) {
-    Room(bytes.size());
-    std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(size_));
-    size_ += bytes.size();
-  }
-  void Varint(std::uint64_t value) {
-    Room(kMaxVarintBytes);
-    char* at = bytes_.data() + size_;
-    for (; value >= 0x80; value >>= 7) {
-      *at++ = static_cast<char>(value | 0x80);
-    }
-    *at++ = static_cast<char>(value);
-    size_ = static_cast<std::size_t>(at - bytes_.data());
-  }
-  void Signed(std::int64_t value) { Varint(ZigZagEncode(value)); }
-  void Numbers(std::span<const std::int64_t> values) {
-    Signed(static_cast<std::int64_t>(values.size()));
-    for (const std::int64_t value : values) {
-      Signed(value);
-    }
-  }
-
- private:
-  static constexpr std::size_t kMaxVarintBytes = 10;
-  void Room(std::size_t bytes) {
-    if (bytes_.size() - size_ < bytes) {
-      bytes_.resize(2 * bytes_.size() + bytes);
-    }
-  }
-  std::vector<char> bytes_ = std::vector<char>(256);
-  std::size_t size_ = 0;
-};
 
 // Inputs and outputs of one node. `form` has everything that repeats between calls (types, shapes,
 // strides, devices, scalars) and is worth interning; `ids` has what hardly ever does: tensor id,
 // storage id, incarnation and offset of each tensor. Private to this process, never in files.
 struct ArgTape {
-  TapeBuffer form;
-  TapeBuffer ids;
+  WireBuffer form, ids;
   void Clear() {
-    form.Clear();
-    ids.Clear();
+    form.clear();
+    ids.clear();
   }
 };
 
@@ -74,6 +30,9 @@ void EncodeArgs(const ValueList& inputs, const ValueList& outputs, ArgTape& tape
 // False if the tape is damaged.
 [[nodiscard]] bool DecodeArgs(std::string_view form, std::string_view ids, ValueList& inputs,
                               ValueList& outputs);
+[[nodiscard]] inline bool DecodeArgs(const ArgTape& tape, ValueList& inputs, ValueList& outputs) {
+  return DecodeArgs(tape.form.bytes(), tape.ids.bytes(), inputs, outputs);
+}
 
 // The text form. What Chakra has no place for goes into two attributes (docs/et_format.md).
 struct IoText {

@@ -87,8 +87,7 @@ class Attributes {
   }
   template <typename Values>
   void Write(field::Sint64List, std::string_view name, const Values& values) {
-    List(name, attribute_field::kSint64List, values,
-         [&](auto value) { out_.Varint(ZigZagEncode(value)); });
+    List(name, attribute_field::kSint64List, values, [&](auto value) { out_.ZigZag(value); });
   }
   void Write(field::TextList, std::string_view name, const std::vector<std::string>& values) {
     Add(name, [&] {

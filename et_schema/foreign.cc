@@ -88,7 +88,7 @@ class WireDecoder : public ForeignDecoder {
           fmt::format("{}: node {} at byte {} is too large", path_, from.id, from.offset));
     }
     CopyHeader(view_, node);
-    if (!DecodeArgs(view_.args.form.view(), view_.args.ids.view(), node.inputs, node.outputs)) {
+    if (!DecodeArgs(view_.args, node.inputs, node.outputs)) {
       return BadInput(fmt::format("{}: node {} at byte {}: arguments cannot be decoded", path_,
                                   from.id, from.offset));
     }

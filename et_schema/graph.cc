@@ -58,10 +58,8 @@ Result<Graph> Graph::Load(const std::string& path) {
 Result<Graph> Graph::Build(TraceMetadata metadata, std::vector<Node> nodes) {
   GraphBuilder builder(fmt::format("rank {}", metadata.rank));
   builder.Reserve(nodes.size());
-  NodeView view;
   for (const Node& node : nodes) {
-    ViewOf(node, view);
-    REPRISE_TRY(builder.Add(view));
+    REPRISE_TRY(builder.Add(node));
   }
   nodes = {};
   return builder.Finish(std::move(metadata), {});
@@ -69,15 +67,21 @@ Result<Graph> Graph::Build(TraceMetadata metadata, std::vector<Node> nodes) {
 
 Result<Graph> Graph::Rewrite(TraceMetadata metadata, const Edit& edit) const {
   GraphBuilder builder(fmt::format("rank {}", metadata.rank));
-  NodeView view;
   for (Index i = 0; i < size(); ++i) {
     REPRISE_ASSIGN(Node node, Decode(i));
     if (edit(i, node)) {
-      ViewOf(node, view);
-      REPRISE_TRY(builder.Add(view));
+      REPRISE_TRY(builder.Add(node));
     }
   }
   return builder.Finish(std::move(metadata), diagnostics());
+}
+
+GraphStream::GraphStream(const std::string& origin)
+    : builder_(std::make_unique<GraphBuilder>(origin)) {}
+GraphStream::~GraphStream() = default;
+Status GraphStream::Add(const Node& node) { return builder_->Add(node); }
+Result<Graph> GraphStream::Finish(TraceMetadata metadata) {
+  return builder_->Finish(std::move(metadata), {});
 }
 
 const TraceMetadata& Graph::metadata() const { return impl_->metadata; }

@@ -71,4 +71,20 @@ class Graph {
   std::unique_ptr<Impl> impl_;
 };
 
+class GraphBuilder;
+
+// As Graph::Build, of nodes that come one after the other and are kept nowhere else.
+class GraphStream {
+ public:
+  // `origin` begins messages.
+  explicit GraphStream(const std::string& origin);
+  ~GraphStream();
+  [[nodiscard]] Status Add(const Node& node);
+  // Once, after the last node.
+  [[nodiscard]] Result<Graph> Finish(TraceMetadata metadata);
+
+ private:
+  std::unique_ptr<GraphBuilder> builder_;
+};
+
 }  // namespace reprise

@@ -128,10 +128,10 @@ Status GraphBuilder::Add(const NodeView& view) {
   g.rares.push_back(PlaceIn(g.rare_table, rare != RareFields{} ? &rare : nullptr));
   g.device_works.push_back(
       PlaceIn(g.device_work_table, view.device_work ? &*view.device_work : nullptr));
-  const std::string_view form = view.args.form.view();
+  const std::string_view form = view.args.form.bytes();
   g.arg_forms.push_back(form.empty() ? 0 : g.forms.Intern(form));
   g.arg_ids.push_back(g.id_bytes.size());
-  g.id_bytes += view.args.ids.view();
+  g.id_bytes += view.args.ids.bytes();
   dep_start_.push_back(static_cast<std::uint32_t>(dep_ids_.size()));
   dep_count_.push_back(static_cast<std::uint32_t>(view.deps.size()));
   for (const Dependency& dep : view.deps) {
@@ -140,6 +140,11 @@ Status GraphBuilder::Add(const NodeView& view) {
                                                      (dep.inferred ? kInferredBit : 0)));
   }
   return {};
+}
+
+Status GraphBuilder::Add(const Node& node) {
+  ViewOf(node, view_);
+  return Add(view_);
 }
 
 Result<Graph> GraphBuilder::Finish(TraceMetadata metadata, const Diagnostics& diagnostics,

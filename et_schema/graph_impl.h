@@ -123,6 +123,7 @@ class GraphBuilder {
   explicit GraphBuilder(std::string origin);
   void Reserve(std::size_t nodes);
   [[nodiscard]] Status Add(const NodeView& view);
+  [[nodiscard]] Status Add(const Node& node);
   // Fails on duplicate ids and on a cycle; with `problems`, adds all of them there instead and
   // continues (a duplicate's first node counts; the order of a cyclic graph is incomplete).
   [[nodiscard]] Result<Graph> Finish(TraceMetadata metadata, const Diagnostics& diagnostics,
@@ -139,6 +140,7 @@ class GraphBuilder {
 
   std::string origin_;
   std::unique_ptr<Graph::Impl> impl_;
+  NodeView view_;  // of the node that is added; its memory stays
   std::vector<std::uint64_t> dep_ids_;
   std::vector<std::uint8_t> dep_reasons_;  // EdgeReason, kInferredBit
   std::vector<std::uint32_t> dep_start_;   // per node, by order of Add

@@ -1,8 +1,8 @@
 #include "et_schema/header_lists.h"
 
 #include <algorithm>
-
-#include "et_schema/range_lists.h"
+#include <map>
+#include <type_traits>
 
 namespace reprise {
 namespace {
@@ -37,23 +37,87 @@ std::vector<ProcessGroup> GroupsOf(const HeaderLists& lists) {
   return groups;
 }
 
+// Distinct names, and five numbers a range: name (index), thread, start, duration, step.
+constexpr std::size_t kRangeNumbers = 5;
+
+void AddRanges(const std::vector<Range>& ranges, HeaderLists& lists) {
+  std::map<std::string, std::int64_t> index;
+  for (const Range& range : ranges) {
+    const auto [at, added] =
+        index.try_emplace(range.name, static_cast<std::int64_t>(lists.range_names.size()));
+    if (added) {
+      lists.range_names.push_back(range.name);
+    }
+    lists.ranges.insert(lists.ranges.end(),
+                        {at->second, range.thread, range.start_ns, range.duration_ns, range.step});
+  }
+}
+
+// What names a missing or too long name, is no multiple of five, or beyond the bound is left out.
+std::vector<Range> RangesOf(const HeaderLists& lists) {
+  std::vector<Range> ranges;
+  const std::vector<std::int64_t>& numbers = lists.ranges;
+  const std::size_t end = std::min(numbers.size(), kRangeNumbers * kMaxRanges);
+  for (std::size_t i = 0; i + kRangeNumbers <= end; i += kRangeNumbers) {
+    const auto name = static_cast<std::uint64_t>(numbers[i]);
+    if (name < lists.range_names.size() && lists.range_names[name].size() <= kLongestRangeName) {
+      ranges.push_back({.name = lists.range_names[name],
+                        .thread = numbers[i + 1],
+                        .start_ns = numbers[i + 2],
+                        .duration_ns = numbers[i + 3],
+                        .step = static_cast<std::int32_t>(numbers[i + 4])});
+    }
+  }
+  return ranges;
+}
+
+// The numbers of a link and of its threads as they are kept in files: append only.
+void ForEachNumber(auto& link, auto visit) {
+  visit(link.matched);
+  visit(link.host_records);
+  visit(link.timed_records);
+  visit(link.repeats);
+  visit(link.repeat);
+  visit(link.repeat_ns);
+  visit(link.repeat_median_ns);
+}
+constexpr std::size_t kThreadNumbers = 5;
+void ForEachThreadNumber(auto& thread, auto visit) {
+  visit(thread.host);
+  visit(thread.timed);
+  visit(thread.matched);
+  visit(thread.host_records);
+  visit(thread.timed_records);
+}
+
 void AddLink(const LinkReport& link, HeaderLists& lists) {
   lists.link_method = link.method;
   lists.link_choice = link.choice;
-  const auto numbers = LinkNumbers(link);
-  lists.link_numbers.assign(numbers.begin(), numbers.end());
+  const auto add_to = [](std::vector<std::int64_t>& list) {
+    return [&list](auto number) { list.push_back(static_cast<std::int64_t>(number)); };
+  };
+  ForEachNumber(link, add_to(lists.link_numbers));
   for (const LinkReport::Thread& thread : link.threads) {
-    const auto row = LinkNumbers(thread);
-    lists.link_threads.insert(lists.link_threads.end(), row.begin(), row.end());
+    ForEachThreadNumber(thread, add_to(lists.link_threads));
   }
   lists.link_unmatched = link.unmatched;
 }
 
+// Numbers that are missing stay as they are.
 void SetLink(const HeaderLists& lists, LinkReport& link) {
   link.method = lists.link_method;
   link.choice = lists.link_choice;
-  SetLinkNumbers(lists.link_numbers, link);
-  SetLinkThreads(lists.link_threads, link);
+  const auto take_from = [](const std::vector<std::int64_t>& list, std::size_t at) {
+    return [&list, at](auto& number) mutable {
+      number = at < list.size() ? static_cast<std::remove_reference_t<decltype(number)>>(list[at])
+                                : number;
+      ++at;
+    };
+  };
+  ForEachNumber(link, take_from(lists.link_numbers, 0));
+  for (std::size_t i = 0; i + kThreadNumbers <= lists.link_threads.size(); i += kThreadNumbers) {
+    ForEachThreadNumber(link.threads.emplace_back(), take_from(lists.link_threads, i));
+  }
   link.unmatched = lists.link_unmatched;
 }
 
@@ -66,9 +130,7 @@ HeaderLists ListsOf(const TraceMetadata& metadata) {
     lists.step_starts_ns.push_back(step.start_ns);
     lists.step_durations_ns.push_back(step.duration_ns);
   }
-  RangeLists ranges = ListsOf(metadata.ranges);
-  lists.range_names = std::move(ranges.names);
-  lists.ranges = std::move(ranges.numbers);
+  AddRanges(metadata.ranges, lists);
   for (const IndexRange& range : metadata.index_ranges) {
     lists.index_ranges.insert(lists.index_ranges.end(), {range.incarnation, range.low, range.high});
   }
@@ -88,7 +150,7 @@ void SetLists(const HeaderLists& lists, TraceMetadata& metadata) {
     metadata.steps.push_back(
         {lists.step_names[i], lists.step_starts_ns[i], lists.step_durations_ns[i]});
   }
-  metadata.ranges = RangesOf({lists.range_names, lists.ranges});
+  metadata.ranges = RangesOf(lists);
   const std::vector<std::int64_t>& numbers = lists.index_ranges;
   for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
     metadata.index_ranges.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});

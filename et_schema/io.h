@@ -32,7 +32,7 @@ class EtReader {
   // Whether Reprise wrote the file: nothing in it had to be derived.
   [[nodiscard]] virtual bool native() const = 0;
   // Unknown attributes, values of unexpected types: counted, never lost silently.
-  [[nodiscard]] virtual const Diagnostics& diagnostics() const = 0;
+  [[nodiscard]] virtual const Diagnostics& diagnostics() = 0;
 };
 
 // Writes `path` under a temporary name, renamed by Close(); without Close() nothing is left behind.

@@ -1,7 +1,6 @@
 // How the two recordings of one rank were put together (docs/definitions.md, "Linking").
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,12 +31,5 @@ struct LinkReport {
   std::vector<std::string> unmatched;  // some of the records without a partner
   bool operator==(const LinkReport&) const = default;
 };
-
-// As they are kept in files: append only.
-[[nodiscard]] std::array<std::int64_t, 7> LinkNumbers(const LinkReport& link);
-[[nodiscard]] std::array<std::int64_t, 5> LinkNumbers(const LinkReport::Thread& thread);
-// The inverse; numbers that are missing stay as they are.
-void SetLinkNumbers(const std::vector<std::int64_t>& numbers, LinkReport& link);
-void SetLinkThreads(const std::vector<std::int64_t>& numbers, LinkReport& link);
 
 }  // namespace reprise

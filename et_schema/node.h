@@ -123,6 +123,11 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+// More than a step of anything seen has. Files hold no more, and readers take no more: a damaged
+// file must not name one long text a million times.
+inline constexpr std::size_t kMaxRanges = 65'536;
+inline constexpr std::size_t kLongestRangeName = 1'024;  // bytes
+
 struct ProcessGroup {
   std::string id;                   // key in comm_groups.json and CommSpec::group
   std::string description;          // "default_pg", "tp"

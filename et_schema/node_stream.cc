@@ -50,6 +50,14 @@ Result<std::unique_ptr<NodeStream>> NodeStream::OpenAsItStands(const std::string
   return stream;
 }
 
+Result<std::unique_ptr<EtReader>> EtReader::Open(const std::string& path) {
+  return NodeStream::Open(path);
+}
+
+Result<std::unique_ptr<EtReader>> EtReader::OpenAsItStands(const std::string& path) {
+  return NodeStream::OpenAsItStands(path);
+}
+
 Status NodeStream::ReadMetadata() {
   std::string_view message;
   REPRISE_ASSIGN(const bool more, messages_.Next(message));
@@ -106,6 +114,19 @@ Result<bool> NodeStream::Next(NodeView& view) {
       return BadInput(
           fmt::format("{}: node {}: {}", messages_.path(), view.id, resolved.error().message));
     }
+  }
+  return true;
+}
+
+Result<bool> NodeStream::Next(Node& node) {
+  REPRISE_ASSIGN(const bool more, Next(view_));
+  if (!more) {
+    return false;
+  }
+  CopyHeader(view_, node);
+  if (!DecodeArgs(view_.args, node.inputs, node.outputs)) {
+    return BadInput(fmt::format("{}: node {} at byte {}: arguments cannot be decoded",
+                                messages_.path(), view_.id, offset()));
   }
   return true;
 }

@@ -1,5 +1,5 @@
-// Nodes of a file one by one, half decoded: what EtReader and Graph share. Only et_schema sees
-// this.
+// Nodes of a file one by one: half decoded for Graph, whole as EtReader has them. Only et_schema
+// sees this.
 #pragma once
 
 #include <array>
@@ -14,6 +14,7 @@
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/args.h"
+#include "et_schema/io.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/node.h"
 #include "et_schema/rank_classes.h"
@@ -84,21 +85,21 @@ class NodeDecoder {
   std::map<std::string, std::int64_t> next_index_;
 };
 
-class NodeStream {
+class NodeStream : public EtReader {
  public:
-  // Of a rank of a folded set (FindFoldedRank), the nodes are those of its class, with the groups,
-  // peers and roots of this rank.
+  // As EtReader's. Of a rank of a folded set (FindFoldedRank), the nodes are those of its class,
+  // with the groups, peers and roots of this rank.
   static Result<std::unique_ptr<NodeStream>> Open(const std::string& path);
-  // As EtReader::OpenAsItStands.
   static Result<std::unique_ptr<NodeStream>> OpenAsItStands(const std::string& path);
-  [[nodiscard]] const TraceMetadata& metadata() const { return metadata_; }
-  // False at the end. The view's strings are valid until the next call.
+  [[nodiscard]] const TraceMetadata& metadata() const override { return metadata_; }
+  [[nodiscard]] Result<bool> Next(Node& node) override;
+  // The view's strings are valid until the next call.
   [[nodiscard]] Result<bool> Next(NodeView& view);
-  [[nodiscard]] const Diagnostics& diagnostics() { return decoder_.diagnostics(); }
-  [[nodiscard]] std::uint64_t offset() const { return messages_.offset(); }
+  [[nodiscard]] const Diagnostics& diagnostics() override { return decoder_.diagnostics(); }
+  [[nodiscard]] std::uint64_t offset() const override { return messages_.offset(); }
+  [[nodiscard]] bool native() const override { return decoder_.native(); }
   // Nodes that the header promises, if it does.
   [[nodiscard]] std::optional<std::uint64_t> expected_nodes() const { return expected_nodes_; }
-  [[nodiscard]] bool native() const { return decoder_.native(); }
 
  private:
   explicit NodeStream(MessageReader messages)
@@ -111,6 +112,7 @@ class NodeStream {
   std::optional<std::uint64_t> expected_nodes_;
   std::uint64_t nodes_ = 0;
   std::optional<FoldedRank> folded_;
+  NodeView view_;
 };
 
 // GlobalMetadata's attributes that say what the file is: `reprise_format` (files of a later version

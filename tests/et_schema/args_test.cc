@@ -24,7 +24,7 @@ ValueList ThroughText(const ValueList& values) {
   EXPECT_EQ(problems, ArgProblems{}) << text.inputs.values;
   ValueList in;
   ValueList out;
-  EXPECT_TRUE(DecodeArgs(tape.form.view(), tape.ids.view(), in, out));
+  EXPECT_TRUE(DecodeArgs(tape.form.bytes(), tape.ids.bytes(), in, out));
   EXPECT_TRUE(out.empty());
   return in;
 }
@@ -91,8 +91,8 @@ TEST(Args, DamagedTapeIsRefused) {
     const ValueList values = {random.RandomValue(2)};
     ArgTape tape;
     EncodeArgs(values, {}, tape);
-    const std::string form(tape.form.view());
-    const std::string ids(tape.ids.view());
+    const std::string form(tape.form.bytes());
+    const std::string ids(tape.ids.bytes());
     ValueList in;
     ValueList out;
     ASSERT_TRUE(DecodeArgs(form, ids, in, out));
