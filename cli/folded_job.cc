@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "cli/operator_work.h"
-#include "et_schema/content_hash.h"
 
 namespace reprise {
 namespace {

@@ -10,9 +10,9 @@
 #include "cli/local_names.h"
 #include "core/json_fields.h"
 #include "core/output_kind.h"
-#include "core/output_path.h"
 #include "core/parse_json.h"
 #include "core/shown_text.h"
+#include "core/temporary_output.h"
 #include "share/anonymize/anonymize.h"
 
 namespace reprise {

@@ -24,7 +24,6 @@
 #include "collectives/communicator.h"
 #include "core/checksums.h"
 #include "core/shown_text.h"
-#include "et_schema/content_hash.h"
 #include "et_schema/trace_set.h"
 #include "replayer/dry.h"
 #include "simulator/scale.h"

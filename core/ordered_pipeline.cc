@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/spare_cores.h"
+#include "core/parallel.h"
 
 namespace reprise {
 namespace {

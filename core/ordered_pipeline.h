@@ -18,7 +18,7 @@ struct PipelineStages {
 };
 
 // Returns when every item is finished. The caller's thread does all of it where the process has no
-// spare core (core/spare_cores.h); as soon as there is one, another thread joins. What a stage
+// spare core (core/parallel.h); as soon as there is one, another thread joins. What a stage
 // throws is rethrown here, and no further stage begins.
 void RunOrderedPipeline(std::size_t slots, const PipelineStages& stages);
 

@@ -8,8 +8,6 @@
 #include <future>
 #include <vector>
 
-#include "core/spare_cores.h"
-
 namespace reprise {
 namespace {
 

@@ -15,8 +15,6 @@
 #include <set>
 #include <utility>
 
-#include "core/output_path.h"
-
 namespace reprise {
 namespace {
 
@@ -93,6 +91,20 @@ Result<std::string> CreateBeside(const std::string& target, const Create& create
 }
 
 }  // namespace
+
+Status CreateParents(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  if (parent.empty()) {
+    return {};
+  }
+  std::error_code error;
+  std::filesystem::create_directories(parent, error);
+  if (error) {
+    return EnvironmentError(fmt::format("{}: the directory cannot be created for {}: {}",
+                                        parent.string(), path, error.message()));
+  }
+  return {};
+}
 
 Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
   TemporaryOutput out;

@@ -9,6 +9,9 @@
 
 namespace reprise {
 
+// Creates the directory of `path` and those above it where they are missing.
+[[nodiscard]] Status CreateParents(const std::string& path);
+
 // Names are random and created exclusively, so that no link that somebody planted is followed and
 // no remains of a killed process are used again. The destructor removes what was not moved.
 // Thread-safe among different objects.

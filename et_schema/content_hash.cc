@@ -1,5 +1,3 @@
-#include "et_schema/content_hash.h"
-
 #include <fmt/format.h>
 #include <xxhash.h>
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -61,6 +62,9 @@ struct TraceSet {
   [[nodiscard]] Result<std::string> ContentHash(
       const std::map<std::int32_t, std::string>& file_hashes) const;
 };
+
+// XXH3-128 as 32 hex digits.
+[[nodiscard]] std::string HashOfText(std::string_view text);
 
 inline constexpr const char* kGroupsFile = "comm_groups.json";
 inline constexpr const char* kGroupsInfoFile = "comm_groups_info.json";

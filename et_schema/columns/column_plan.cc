@@ -1,9 +1,8 @@
-#include "et_schema/columns/column_plan.h"
-
 #include <algorithm>
 #include <numeric>
 #include <string_view>
 
+#include "et_schema/columns/block_coding.h"
 #include "et_schema/columns/coding.h"
 
 namespace reprise::columns {

@@ -4,9 +4,7 @@
 
 #include "et_schema/columns/block_coding.h"
 #include "et_schema/columns/coding.h"
-#include "et_schema/columns/column_plan.h"
 #include "et_schema/columns/known_texts.h"
-#include "et_schema/columns/merge.h"
 #include "et_schema/wire.h"
 
 namespace reprise::columns {

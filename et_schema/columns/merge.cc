@@ -1,5 +1,4 @@
-#include "et_schema/columns/merge.h"
-
+#include "et_schema/columns/block_coding.h"
 #include "et_schema/wire_buffer.h"
 
 namespace reprise::columns {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "core/spare_cores.h"
 
 namespace reprise {
 namespace {
