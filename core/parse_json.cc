@@ -1,6 +1,8 @@
 #include "core/parse_json.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "core/shown_text.h"
 
@@ -12,6 +14,23 @@ Json ParseJson(std::string_view text, bool throws) {
 }
 template nlohmann::json ParseJson(std::string_view text, bool throws);
 template nlohmann::ordered_json ParseJson(std::string_view text, bool throws);
+
+template <typename Json>
+Json ParseJson(std::string_view text, std::string& twice) {
+  std::vector<std::set<std::string>> open;  // keys of the objects around
+  return Json::parse(text, [&](int /*depth*/, typename Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) {
+      open.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      open.pop_back();
+    } else if (event == Json::parse_event_t::key &&
+               !open.back().insert(parsed.template get<std::string>()).second) {
+      twice = parsed.template get<std::string>();
+    }
+    return true;
+  });
+}
+template nlohmann::ordered_json ParseJson(std::string_view text, std::string& twice);
 
 std::string JsonProblem(std::string_view thrown) {
   for (const std::string_view before :

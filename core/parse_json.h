@@ -13,6 +13,10 @@ namespace reprise {
 // size: core/input_file.h (CheckJsonText).
 template <typename Json>
 [[nodiscard]] Json ParseJson(std::string_view text, bool throws = true);
+// Throws likewise. `twice`: the last key that stands twice in one object, of which the value has
+// one; else unchanged.
+template <typename Json>
+[[nodiscard]] Json ParseJson(std::string_view text, std::string& twice);
 
 // What is wrong with a text that is no JSON, from what the parser's exception says:
 // "[json.exception.parse_error.101] parse error at line 1, column 2: …" → "line 1, column 2: …".

@@ -49,17 +49,24 @@ class FieldList {
   std::vector<MachineField>& fields_;
 };
 
+// One number for each format, of matrix units and of the others.
+void AddFormats(std::string_view at, Dimension dimension,
+                std::array<OptionalNumber, kRateFormats>& matrix,
+                std::array<OptionalNumber, kRateFormats>& vector, FieldList& list) {
+  for (auto* const numbers : {&matrix, &vector}) {
+    for (std::size_t i = 0; i < kRateFormats; ++i) {
+      list.Optional(fmt::format("{}.{}.{}", at, numbers == &matrix ? "matrix" : "vector",
+                                Name(static_cast<RateFormat>(i))),
+                    dimension, (*numbers)[i]);
+    }
+  }
+}
+
 void AddPower(PowerModel& power, FieldList& list) {
   list.Optional("device.power.limit", Dimension::kPower, power.limit_watts);
   list.Optional("device.power.idle", Dimension::kPower, power.idle_watts);
-  for (const bool matrix : {true, false}) {
-    for (std::size_t i = 0; i < kRateFormats; ++i) {
-      list.Optional(fmt::format("device.power.{}.{}", matrix ? "matrix" : "vector",
-                                Name(static_cast<RateFormat>(i))),
-                    Dimension::kFlopEnergy,
-                    matrix ? power.matrix_joules_per_flop[i] : power.vector_joules_per_flop[i]);
-    }
-  }
+  AddFormats("device.power", Dimension::kFlopEnergy, power.matrix_joules_per_flop,
+             power.vector_joules_per_flop, list);
   list.Optional("device.power.memory", Dimension::kByteEnergy, power.memory_joules_per_byte);
   list.Optional("device.power.low_voltage", Dimension::kRatio, power.low_voltage);
   list.Optional("device.clock.max", Dimension::kClock, power.clock_max_hertz);
@@ -83,16 +90,8 @@ void AddThermal(ThermalModel& thermal, FieldList& list) {
 void AddDevice(DeviceModel& device, FieldList& list) {
   list.Required("device.memory.capacity", Dimension::kBytes, device.memory_bytes);
   list.Required("device.memory.bandwidth", Dimension::kBandwidth, device.memory_bytes_per_second);
-  for (std::size_t i = 0; i < kRateFormats; ++i) {
-    const std::string_view format = Name(static_cast<RateFormat>(i));
-    list.Optional(fmt::format("device.matrix.{}", format), Dimension::kRate,
-                  device.matrix_flops_per_second[i]);
-  }
-  for (std::size_t i = 0; i < kRateFormats; ++i) {
-    const std::string_view format = Name(static_cast<RateFormat>(i));
-    list.Optional(fmt::format("device.vector.{}", format), Dimension::kRate,
-                  device.vector_flops_per_second[i]);
-  }
+  AddFormats("device", Dimension::kRate, device.matrix_flops_per_second,
+             device.vector_flops_per_second, list);
   list.Defaulted("device.efficiency.gemm", Dimension::kRatio, device.gemm_efficiency,
                  {0.7, "1", kNoFit});
   list.Defaulted("device.efficiency.attention", Dimension::kRatio, device.attention_efficiency,
@@ -218,15 +217,14 @@ bool SameNumbers(const MachineModel& a, const MachineModel& b) {
   right.calibration.reset();
   const std::vector<MachineField> of_left = FieldsOf(left);
   const std::vector<MachineField> of_right = FieldsOf(right);
-  return std::equal(of_left.begin(), of_left.end(), of_right.begin(), of_right.end(),
-                    [](const MachineField& x, const MachineField& y) {
-                      const auto value = [](const MachineField& field) {
-                        return field.number != nullptr       ? field.number->value
-                               : field.optional->has_value() ? (*field.optional)->value
-                                                             : -1.0;
-                      };
-                      return x.path == y.path && value(x) == value(y);
-                    });
+  return std::equal(
+      of_left.begin(), of_left.end(), of_right.begin(), of_right.end(),
+      [](const MachineField& x, const MachineField& y) {
+        const SourcedNumber* const in_x = x.Present();
+        const SourcedNumber* const in_y = y.Present();
+        return x.path == y.path &&
+               (in_x == nullptr || in_y == nullptr ? in_x == in_y : in_x->value == in_y->value);
+      });
 }
 
 }  // namespace reprise

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "machine/machine.h"
@@ -28,6 +29,14 @@ struct MachineField {
   std::optional<DefaultNumber> fallback;
   LinkLevel* counted = nullptr;  // a bandwidth that is per device or node, one way or both
   double largest_ratio = 1;      // of a ratio: what it may be at most
+
+  // The number that is there; nullptr: none.
+  [[nodiscard]] const SourcedNumber* Present() const {
+    return number != nullptr ? number : optional->has_value() ? &**optional : nullptr;
+  }
+  void Set(SourcedNumber to) {
+    (number != nullptr ? *number : optional->emplace()) = std::move(to);
+  }
 };
 
 // All that the machine may have; those of links, classes and types for every one that it has. In

@@ -18,37 +18,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys of objects that are not numbers, by the object's path; "*" is any link's name.
-const std::map<std::string, std::set<std::string>, std::less<>>& TextKeys() {
-  static const std::map<std::string, std::set<std::string>, std::less<>> keys = {
-      {"",
-       {"format", "version", "name", "about", "device", "host", "node", "links", "collectives",
-        "calibration"}},
-      {"device", {"name", "kind", "recorded_as"}},
-      {"calibration", {"on"}},
-  };
-  return keys;
-}
+// What is no number; beside it `format` and `version`.
+constexpr std::string_view kTexts[] = {
+    "name", "about", "device.name", "device.kind", "device.recorded_as", "calibration.on"};
 
 // Parses; a key that stands twice in one object is refused, for JSON's readers keep one of them.
 Result<Json> Parse(std::string_view text, const std::string& origin) {
   REPRISE_TRY(CheckJsonText(text, origin));
-  std::vector<std::set<std::string>> open;
   std::string twice;
-  const auto callback = [&](int /*depth*/, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) {
-      open.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
-      open.pop_back();
-    } else if (event == Json::parse_event_t::key &&
-               !open.back().insert(parsed.get<std::string>()).second) {
-      twice = parsed.get<std::string>();
-    }
-    return true;
-  };
   Json json;
   try {
-    json = Json::parse(text, callback);
+    json = ParseJson<Json>(text, twice);
   } catch (const Json::parse_error& error) {
     return BadInput(
         fmt::format("{}: byte {}: no JSON ({}); expected a machine file (docs/machine_format.md); "
@@ -133,10 +113,11 @@ class Reader {
     }
     REPRISE_ASSIGN(machine_.device.name, Text(*device, "name", "device.name"));
     REPRISE_ASSIGN(const std::string kind, Text(*device, "kind", "device.kind"));
-    if (kind != "gpu" && kind != "cpu") {
+    const std::optional<DeviceKind> known = ParseName<DeviceKind>(kind);
+    if (!known) {
       return Wrong(fmt::format("device.kind is '{}'; expected gpu or cpu", ShownText(kind)));
     }
-    machine_.device.kind = kind == "gpu" ? DeviceKind::kGpu : DeviceKind::kCpu;
+    machine_.device.kind = *known;
     const auto names = device->find("recorded_as");
     if (names == device->end()) {
       return {};
@@ -165,9 +146,7 @@ class Reader {
         return Wrong(fmt::format("links.{}: expected an object, and a name without '.' and '='",
                                  ShownText(name)));
       }
-      LinkLevel link;
-      link.name = name;
-      machine_.links.push_back(std::move(link));
+      machine_.links.emplace_back().name = name;
     }
     return {};
   }
@@ -186,7 +165,7 @@ class Reader {
       const std::optional<OpClass> op_class = ParseName<OpClass>(name);
       if (!op_class || !value.is_object()) {
         return Wrong(fmt::format("device.classes.{}: expected an object, by the name of a class{}",
-                                 ShownText(name), DidYouMean(name, ClassNames())));
+                                 ShownText(name), DidYouMean<OpClass>(name)));
       }
       ClassEfficiency of_class{.op_class = *op_class};
       const Json types = value.contains("types") ? value.at("types") : Json::object();
@@ -206,14 +185,6 @@ class Reader {
     return {};
   }
 
-  [[nodiscard]] static std::vector<std::string> ClassNames() {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < kOpClassCount; ++i) {
-      names.emplace_back(Name(static_cast<OpClass>(i)));
-    }
-    return names;
-  }
-
   Status ReadCalibration() {
     const auto calibration = json_.find("calibration");
     if (calibration == json_.end()) {
@@ -229,8 +200,7 @@ class Reader {
   Status ReadNumbers(const Json& object, const std::string& path) {
     for (const auto& [key, value] : object.items()) {
       const std::string at = path.empty() ? key : fmt::format("{}.{}", path, key);
-      if (const auto texts = TextKeys().find(path);
-          texts != TextKeys().end() && texts->second.contains(key) && !IsGroup(at)) {
+      if (at == "format" || at == "version" || std::ranges::find(kTexts, at) != std::end(kTexts)) {
         continue;
       }
       if (const auto field = fields_.find(at); field != fields_.end()) {
@@ -252,9 +222,8 @@ class Reader {
   }
 
   [[nodiscard]] std::string Unknown(const std::string& path) const {
-    std::vector<std::string> known = {
-        "name",           "about",         "device.name", "device.kind", "device.recorded_as",
-        "device.classes", "calibration.on"};
+    std::vector<std::string> known(std::begin(kTexts), std::end(kTexts));
+    known.emplace_back("device.classes");
     for (const auto& [name, field] : fields_) {
       known.push_back(name);
       for (std::size_t dot = name.find('.'); dot != std::string::npos;
@@ -309,7 +278,7 @@ class Reader {
     if (const Status checked = CheckNumber(field, number.value); !checked) {
       return Wrong(checked.error().message);
     }
-    (field.number != nullptr ? *field.number : field.optional->emplace()) = std::move(number);
+    field.Set(std::move(number));
     given_.insert(path);
     return {};
   }
@@ -318,13 +287,14 @@ class Reader {
   Status ReadCounting(const std::string& path, const Json& value, LinkLevel& link) {
     REPRISE_ASSIGN(const std::string per, Text(value, "per", path + ".per"));
     REPRISE_ASSIGN(const std::string ways, Text(value, "ways", path + ".ways"));
-    if (per != "device" && per != "node") {
+    const std::optional<BandwidthPer> known = ParseName<BandwidthPer>(per);
+    if (!known) {
       return Wrong(fmt::format("{}.per is '{}'; expected device or node", path, ShownText(per)));
     }
     if (ways != "one" && ways != "both") {
       return Wrong(fmt::format("{}.ways is '{}'; expected one or both", path, ShownText(ways)));
     }
-    link.per = per == "device" ? BandwidthPer::kDevice : BandwidthPer::kNode;
+    link.per = *known;
     link.both_ways = ways == "both";
     return {};
   }
@@ -350,13 +320,6 @@ class Reader {
   std::set<std::string> given_;
 };
 
-// Innermost first; the one without a size is outermost.
-void OrderLinks(std::vector<LinkLevel>& links) {
-  std::ranges::stable_sort(links, {}, [](const LinkLevel& link) {
-    return link.spans() == 0 ? INT64_MAX : link.spans();
-  });
-}
-
 }  // namespace
 
 Result<MachineModel> ReadMachine(std::string_view text, const std::string& origin,
@@ -367,7 +330,10 @@ Result<MachineModel> ReadMachine(std::string_view text, const std::string& origi
   for (const std::string& assignment : overrides) {
     REPRISE_TRY(Override(machine, assignment));
   }
-  OrderLinks(machine.links);
+  // Innermost first; the one without a size is outermost.
+  std::ranges::stable_sort(machine.links, {}, [](const LinkLevel& link) {
+    return link.spans() == 0 ? INT64_MAX : link.spans();
+  });
   REPRISE_TRY(CheckMachine(machine, origin));
   return machine;
 }

@@ -41,16 +41,14 @@ MachineJson ToJson(const MachineModel& machine) {
   }
   MachineModel copy = machine;
   for (const MachineField& field : FieldsOf(copy)) {
-    const SourcedNumber* const number = field.number != nullptr       ? field.number
-                                        : field.optional->has_value() ? &**field.optional
-                                                                      : nullptr;
+    const SourcedNumber* const number = field.Present();
     if (number == nullptr) {
       continue;
     }
     MachineJson& at = *Place(json, field.path);
     at = {{"value", InUnit(*number, field.dimension, field.counted)}, {"unit", number->unit}};
     if (field.counted != nullptr) {
-      at["per"] = field.counted->per == BandwidthPer::kDevice ? "device" : "node";
+      at["per"] = Name(field.counted->per);
       at["ways"] = field.counted->both_ways ? "both" : "one";
     }
     at["source"] = Name(number->source);

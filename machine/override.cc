@@ -23,11 +23,9 @@ Status Override(MachineModel& machine, const std::string& assignment) {
     if (field.path != path) {
       continue;
     }
-    const bool there = field.number != nullptr || field.optional->has_value();
-    const SourcedNumber before = field.number != nullptr ? *field.number
-                                 : there                 ? **field.optional
-                                                         : SourcedNumber{};
-    const std::string unit = there ? before.unit : std::string(BaseUnit(field.dimension));
+    const SourcedNumber* const before = field.Present();
+    const std::string unit =
+        before != nullptr ? before->unit : std::string(BaseUnit(field.dimension));
     const Result<Amount> amount = ParseAmount(assignment.substr(equals + 1), unit);
     if (!amount) {
       return UsageError(fmt::format("--set {}: {}", path, amount.error().message));
@@ -41,8 +39,7 @@ Status Override(MachineModel& machine, const std::string& assignment) {
     if (const Status checked = CheckNumber(field, value); !checked) {
       return UsageError("--set " + checked.error().message);
     }
-    (field.number != nullptr ? *field.number : field.optional->emplace()) =
-        SourcedNumber{value, amount->unit, NumberSource::kGiven, "--set"};
+    field.Set({value, amount->unit, NumberSource::kGiven, "--set"});
     return {};
   }
   return UsageError(
