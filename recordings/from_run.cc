@@ -12,11 +12,43 @@
 #include "recordings/inference.h"
 #include "recordings/read.h"
 #include "recordings/run_power.h"
-#include "recordings/transfer_waits.h"
 #include "report/nodes/measured.h"
+#include "report/nodes/transfers.h"
 
 namespace reprise {
 namespace {
+
+// What each member of a transfer waited for the last one to arrive: by rank and node, the median
+// over iterations of its duration less its own time (report/nodes/transfers.h).
+using TransferWaits = std::map<std::pair<std::int32_t, std::uint64_t>, std::int64_t>;
+
+TransferWaits WaitsOf(const RunData& run) {
+  std::vector<MeasuredRank> ranks;
+  ranks.reserve(run.ranks.size());
+  for (const RankData& data : run.ranks) {
+    ranks.emplace_back(data);
+  }
+  const TransferSummary transfers = SummarizeTransfers(ranks);
+  TransferWaits waits;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const RankData& data = ranks[r].data();
+    for (const CollectiveInfo& info : data.collectives) {
+      const auto node = ranks[r].FindNode(info.node_id);
+      if (!node) {
+        continue;
+      }
+      std::vector<std::int64_t> waited_ns;
+      for (const std::uint32_t record : ranks[r].Records(*node)) {
+        if (const auto own_ns = transfers.OwnNs(r, record)) {
+          waited_ns.push_back(
+              std::max<std::int64_t>(data.records[record].duration_ns - *own_ns, 0));
+        }
+      }
+      waits[{data.rank, info.node_id}] = Median(waited_ns).value_or(0);
+    }
+  }
+  return waits;
+}
 
 // "thread 1" → 1; "stream 0/7", "group 0": not a thread.
 std::optional<std::int64_t> ThreadNumber(const std::string& actor) {
@@ -41,9 +73,8 @@ class RunRankReader {
     // Of a simulated run it is where the simulation was computed.
     rank_.host = IsModelled(data_) ? "" : data_.host;
     rank_.alike = RanksAlike(data_);
-    if (const auto members = data_.facts.find(kFactClassMembers); members != data_.facts.end()) {
-      rank_.members = members->second;
-    }
+    rank_.members = TextIn(data_.facts, kFactClassMembers);
+    rank_.processor = TextIn(data_.facts, kFactProcessor);
     const auto index = static_cast<std::size_t>(data_.rank);
     rank_.device = index < run_.manifest.devices.size() ? run_.manifest.devices[index] : "";
     rank_.placement.host = data_.host;
@@ -53,14 +84,8 @@ class RunRankReader {
         rank_.placement.device = device.placement;
       }
     }
-    for (const auto& [fact, text] :
-         {std::pair(kFactProcessor, &rank_.processor),
-          std::pair(kFactNumaNodes, &rank_.placement.process_numa_nodes),
-          std::pair(kFactMemoryNumaNodes, &rank_.placement.memory_numa_nodes)}) {
-      if (const auto found = data_.facts.find(fact); found != data_.facts.end()) {
-        *text = found->second;
-      }
-    }
+    rank_.placement.process_numa_nodes = TextIn(data_.facts, kFactNumaNodes);
+    rank_.placement.memory_numa_nodes = TextIn(data_.facts, kFactMemoryNumaNodes);
     FindIterations();
     FindTimes();
     for (const std::size_t k : ByStart()) {
@@ -90,11 +115,10 @@ class RunRankReader {
     std::map<std::int32_t, std::vector<std::int64_t>> durations;  // by step
     std::map<std::int32_t, std::vector<std::int64_t>> starts;
     for (const StepRecord& step : data_.steps) {
-      if (step.warmup) {
-        continue;
+      if (!step.warmup) {
+        const auto [at, added] = begin_ns_.try_emplace(step.iteration, step.start_ns);
+        at->second = std::min(at->second, step.start_ns);
       }
-      const auto [at, added] = begin_ns_.try_emplace(step.iteration, step.start_ns);
-      at->second = std::min(at->second, step.start_ns);
     }
     for (const StepRecord& step : data_.steps) {
       if (!step.warmup) {
@@ -151,12 +175,8 @@ class RunRankReader {
                        node.op_class == OpClass::kHost && node.recorded_delay_ns == 0;
     if (!piece) {
       Begin(node, *thread, times_[k]);
-    } else {
-      operation_of_[k] = operation_of_.at(last->second);
     }
-    if (!piece) {
-      operation_of_[k] = rank_.operations.size() - 1;
-    }
+    operation_of_[k] = piece ? operation_of_.at(last->second) : rank_.operations.size() - 1;
     last_of_thread_[*thread] = k;
     if (node.kind == OpKind::kWork && node.op_class != OpClass::kHost &&
         node.op_class != OpClass::kMetadata) {

@@ -8,9 +8,7 @@
 
 #include "core/shown_text.h"
 #include "et_schema/trace_set.h"
-#include "recordings/module_paths.h"
 #include "recordings/read.h"
-#include "recordings/weights.h"
 #include "replayer/plan/shapes_text.h"
 #include "replayer/plan/training_phases.h"
 
@@ -136,33 +134,22 @@ class RankReader {
     }
   }
 
-  // The call that launched a device event.
-  [[nodiscard]] std::uint32_t LauncherOf(Index i) const {
-    for (std::size_t d = 0; d < graph_.deps(i).size(); ++d) {
-      if (graph_.reasons(i)[d] == EdgeReason::kLaunch) {
-        return operation_of_[graph_.deps(i)[d]];
-      }
-    }
-    return kNone;
-  }
-
-  [[nodiscard]] std::int64_t LaunchedNs(Index i) const {
-    for (std::size_t d = 0; d < graph_.deps(i).size(); ++d) {
-      if (graph_.reasons(i)[d] == EdgeReason::kLaunch) {
-        return EndNs(graph_.deps(i)[d]);
-      }
-    }
-    return INT64_MIN;
+  // The piece of a call that launched a device event; kNone: not recorded.
+  [[nodiscard]] Index LauncherOf(Index i) const {
+    const auto reasons = graph_.reasons(i);
+    const auto launch = std::ranges::find(reasons, EdgeReason::kLaunch);
+    return launch == reasons.end() ? kNone : graph_.deps(i)[launch - reasons.begin()];
   }
 
   void AddDeviceEvent(Index i) {
     const CommSpec* comm = graph_.comm(i);
     const OpClass op_class = comm != nullptr ? OpClass::kComm : graph_.op_class(i);
-    slices_.push_back(
-        {{BusySlice::Lane::kDevice, graph_.start_ns(i), EndNs(i), op_class}, LaunchedNs(i)});
+    const Index launcher = LauncherOf(i);
+    slices_.push_back({{BusySlice::Lane::kDevice, graph_.start_ns(i), EndNs(i), op_class},
+                       launcher == kNone ? INT64_MIN : EndNs(launcher)});
     ++rank_.device_events;
     rank_.device_ns += graph_.duration_ns(i);
-    std::uint32_t at = LauncherOf(i);
+    std::uint32_t at = launcher == kNone ? kNone : operation_of_[launcher];
     if (at == kNone && (!graph_.op(i).empty() || HasOwnClass(op_class))) {
       at = Begin(i);
       rank_.operations.back().thread = kStreamThread;

@@ -1,10 +1,16 @@
-#include "recordings/module_paths.h"
-
 #include <algorithm>
 #include <map>
 
+#include "recordings/read.h"
+
 namespace reprise {
 namespace {
+
+// "nn.Module: Linear_3" → "Linear_3"; other names stay.
+std::string_view ModuleNameOf(std::string_view range) {
+  constexpr std::string_view kModule = "nn.Module: ";
+  return range.starts_with(kModule) ? range.substr(kModule.size()) : range;
+}
 
 // Ranges of a thread in order of start, callers first; operations by start.
 class ModulePathWalk {
@@ -37,11 +43,6 @@ class ModulePathWalk {
 };
 
 }  // namespace
-
-std::string_view ModuleNameOf(std::string_view range) {
-  constexpr std::string_view kModule = "nn.Module: ";
-  return range.starts_with(kModule) ? range.substr(kModule.size()) : range;
-}
 
 void FillModulePaths(const Graph& graph, std::vector<RecordedOperation>& operations) {
   std::map<std::int64_t, std::vector<const Range*>> ranges;

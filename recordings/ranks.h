@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,5 +71,7 @@ inline constexpr double kStragglerExcess = 0.05;
 // At most kRecordingLines lines, or with `full` everything.
 [[nodiscard]] std::string RanksText(const RecordedJob& job, const RankComparison& ranks,
                                     const Style& style, bool full);
+// docs/comparisons.md has the keys.
+[[nodiscard]] nlohmann::ordered_json RanksJson(const RecordedJob& job, const RankComparison& ranks);
 
 }  // namespace reprise

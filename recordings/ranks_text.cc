@@ -3,22 +3,11 @@
 #include <algorithm>
 
 #include "core/counted.h"
-#include "et_schema/json.h"
 #include "recordings/ranks.h"
-#include "recordings/ranks_json.h"
 #include "recordings/show.h"
 #include "report/text/table.h"
 
 namespace reprise {
-
-REPRISE_JSON_FIELDS(RankMetric, name, unit)
-REPRISE_JSON_FIELDS(RankGroupLoad, kind, name, ranks, operations_ns, to_all, waited_ns)
-REPRISE_JSON_FIELDS(PeakOfPower, host, device, metric, modelled, threshold_watts, most_watts, peaks,
-                    ns, throttled, operations)
-inline void to_json(Json& json, const ClassSpread& spread) {
-  json["name"] = spread.op_class;
-  REPRISE_ADD_FIELDS(json, spread, least_ns, mean_ns, most_ns, most_rank)
-}
 
 namespace {
 
@@ -151,31 +140,6 @@ std::string RanksText(const RecordedJob& job, const RankComparison& of, const St
   text +=
       Heading(style, "Classes that differ most between ranks", "a step") + TableText(style, table);
   return text + PeaksText(job, style, full);
-}
-
-Json RanksJson(const RecordedJob& job, const RankComparison& of) {
-  Json ranks = Json::array();
-  for (std::size_t i = 0; i < of.ranks.size(); ++i) {
-    const RankLoad& rank = of.ranks[i];
-    Json& json = ranks.emplace_back();
-    REPRISE_ADD_FIELDS(json, rank, rank, alike, members, host)
-    json["slot"] = rank.slot < 0 ? Json() : Json(rank.slot);
-    json["device"] = rank.device;
-    json["placement"] = ToJson(job.ranks[i].placement);
-    REPRISE_ADD_FIELDS(json, rank, step_ns, operations_ns, to_median, idle_ns, exposed_ns,
-                       waited_ns)
-    json["metrics"] = Json::object();
-    for (std::size_t m = 0; m < rank.metrics.size(); ++m) {
-      json["metrics"][of.metrics[m].name] = rank.metrics[m];
-    }
-  }
-  Json json = {{"power_peaks", job.power_peaks}, {"kind", "ranks"}};
-  REPRISE_ADD_FIELDS(json, job, label, path)
-  REPRISE_ADD_FIELDS(json, of, verdict, imbalance, stragglers, observations, metrics)
-  json["ranks"] = std::move(ranks);
-  REPRISE_ADD_FIELDS(json, of, groups, classes)
-  json["notes"] = job.notes;
-  return json;
 }
 
 }  // namespace reprise

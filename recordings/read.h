@@ -28,6 +28,17 @@ namespace reprise {
 // By class, along the critical path of all ranks as recorded; empty where the equation has none.
 [[nodiscard]] std::vector<PathPart> CriticalPathOf(std::span<const Graph* const> graphs);
 
+// Sets RecordedOperation::module of operations called on a thread, by the ranges around their
+// calls: modules that a profiler recorded (with_modules or with_stack), and what the program marked
+// itself.
+void FillModulePaths(const Graph& graph, std::vector<RecordedOperation>& operations);
+
+// Sets the four numbers of weights: those that a training step changes, and those that it leaves as
+// they are (fine-tuning of adapters: LoRA, Hu et al. 2021). Weights are two-dimensional floating
+// tensors older than the trace that products read; those that the optimizer writes are trained.
+// Zeros: no optimizer ran, or storages have no identities.
+void CountWeights(const Graph& graph, RankRecording& rank);
+
 // "all_reduce 4096 B", in place of a transfer's shapes.
 [[nodiscard]] std::string TransferText(const CommSpec& comm);
 // Of the elements that an operation computes with: its first floating tensor's, else its first's.

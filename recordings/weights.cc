@@ -1,9 +1,8 @@
-#include "recordings/weights.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
+#include "recordings/read.h"
 #include "replayer/plan/training_phases.h"
 
 namespace reprise {

@@ -6,7 +6,6 @@
 
 #include "recordings/inference.h"
 #include "recordings/ranks.h"
-#include "recordings/ranks_json.h"
 #include "recordings/read.h"
 #include "recordings/recording_difference.h"
 #include "recordings/run_power.h"
