@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "converters/decompression.h"
+#include "core/file_descriptor.h"
 #include "core/input_file.h"
 
 namespace reprise {
@@ -16,12 +17,12 @@ namespace {
 
 class FileSource final : public TextSource {
  public:
-  FileSource(std::string path, int file) : TextSource(std::move(path)), file_(file) {}
-  ~FileSource() override { ::close(file_); }
+  FileSource(std::string path, FileDescriptor file)
+      : TextSource(std::move(path)), file_(std::move(file)) {}
 
   Result<std::size_t> Read(char* to, std::size_t most) override {
     for (;;) {
-      const ssize_t got = ::read(file_, to, most);
+      const ssize_t got = ::read(file_.get(), to, most);
       if (got >= 0) {
         at_ += static_cast<std::size_t>(got);
         return static_cast<std::size_t>(got);
@@ -35,11 +36,11 @@ class FileSource final : public TextSource {
 
   [[nodiscard]] std::size_t SizeHint() const override {
     struct stat status {};
-    return ::fstat(file_, &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
+    return ::fstat(file_.get(), &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
   }
 
  private:
-  int file_;
+  FileDescriptor file_;
   std::size_t at_ = 0;
 };
 
@@ -82,10 +83,11 @@ class WithoutMark final : public TextSource {
 }  // namespace
 
 Result<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path) {
-  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
-  std::unique_ptr<TextSource> bytes = std::make_unique<FileSource>(path, input.descriptor);
+  REPRISE_ASSIGN(OpenedInput input, OpenInput(path));
   char magic[4] = {};
-  const ssize_t got = ::pread(input.descriptor, magic, sizeof(magic), 0);
+  const ssize_t got = ::pread(input.descriptor.get(), magic, sizeof(magic), 0);
+  std::unique_ptr<TextSource> bytes =
+      std::make_unique<FileSource>(path, std::move(input.descriptor));
   const std::string_view head(magic, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   REPRISE_ASSIGN(bytes, Unpacked(std::move(bytes), head));
   return std::make_unique<WithoutMark>(std::move(bytes));

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <memory>
 
+#include "core/file_descriptor.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
 #include "core/temporary_output.h"
@@ -54,14 +55,10 @@ Result<std::string> ChecksumOf(const std::string& path) {
     return EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(code)));
   };
   // Without O_NONBLOCK, opening a FIFO waits for a writer.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
-  if (fd < 0 || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    const int code = fd < 0 ? errno : EINVAL;
-    if (fd >= 0) {
-      ::close(fd);
-    }
-    return failed(code);
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return failed(fd.get() < 0 ? errno : EINVAL);
   }
   constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
@@ -69,14 +66,12 @@ Result<std::string> ChecksumOf(const std::string& path) {
   XXH3_128bits_reset(state.get());
   std::vector<char> piece(kPieceBytes);
   ssize_t got = 0;
-  while ((got = ::read(fd, piece.data(), piece.size())) > 0 || (got < 0 && errno == EINTR)) {
+  while ((got = ::read(fd.get(), piece.data(), piece.size())) > 0 || (got < 0 && errno == EINTR)) {
     XXH3_128bits_update(state.get(), piece.data(),
                         static_cast<std::size_t>(std::max<ssize_t>(0, got)));
   }
-  const int code = errno;
-  ::close(fd);
   if (got < 0) {
-    return failed(code);
+    return failed(errno);
   }
   const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
@@ -108,9 +103,10 @@ Status WriteChecksums(const std::string& directory, OutputKind kind,
   }
   const std::string path = (fs::path(directory) / kChecksumsFile).string();
   REPRISE_ASSIGN(TemporaryOutput file, TemporaryOutput::File(path));
-  const int fd = file.TakeDescriptor();
-  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  if (::close(fd) != 0 || !written) {
+  FileDescriptor fd = file.TakeDescriptor();
+  const bool written =
+      ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (!fd.Close() || !written) {
     return EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
   }
   return file.Publish();

@@ -94,17 +94,16 @@ tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what
 }
 
 Result<OpenedInput> OpenInput(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) {
+  FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (descriptor.get() < 0) {
     return Fail(KindOf(errno), fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   }
   struct stat info {};
-  if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(descriptor);
+  if (::fstat(descriptor.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return BadInput(fmt::format("{}: is {}, expected a regular file; copy its content into a file",
                                 path, KindText(info.st_mode)));
   }
-  return OpenedInput{descriptor, static_cast<std::uint64_t>(info.st_size)};
+  return OpenedInput{std::move(descriptor), static_cast<std::uint64_t>(info.st_size)};
 }
 
 Status ExpansionBudget::Check(std::uint64_t unpacked, std::uint64_t packed) const {
@@ -166,27 +165,21 @@ Status CheckJsonText(std::string_view text, const std::string& origin) {
 
 Result<std::string> ReadText(const std::string& path, std::uint64_t most_bytes) {
   REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
-  std::string text;
-  Status status;
   if (input.bytes > most_bytes) {
-    status =
-        BadInput(fmt::format("{}: {} bytes, expected at most {}", path, input.bytes, most_bytes));
+    return BadInput(
+        fmt::format("{}: {} bytes, expected at most {}", path, input.bytes, most_bytes));
   }
+  std::string text;
   constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
-  while (status) {
+  for (ssize_t got = 1; got != 0 && text.size() <= most_bytes;) {
     const std::size_t size = text.size();
     text.resize(size + kPieceBytes);
-    const ssize_t got = ::read(input.descriptor, text.data() + size, kPieceBytes);
+    got = ::read(input.descriptor.get(), text.data() + size, kPieceBytes);
     text.resize(size + static_cast<std::size_t>(std::max<ssize_t>(0, got)));
     if (got < 0 && errno != EINTR) {
-      status = BadInput(fmt::format("{}: reading failed: {}", path, std::strerror(errno)));
-    }
-    if (got == 0 || text.size() > most_bytes) {
-      break;
+      return BadInput(fmt::format("{}: reading failed: {}", path, std::strerror(errno)));
     }
   }
-  ::close(input.descriptor);
-  REPRISE_TRY(status);
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) {
     text.erase(0, kByteOrderMark.size());

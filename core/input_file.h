@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/file_descriptor.h"
 #include "core/result.h"
 
 namespace reprise {
@@ -35,10 +36,10 @@ void SetInputLimits(const InputLimits& limits);
 [[nodiscard]] tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what,
                                               std::string_view limit);
 
-// A descriptor of a regular file, which the caller closes, and its size. Bad input for anything
-// else: FIFOs and devices may never end, and opening a FIFO may wait forever.
+// A regular file and its size. Bad input for anything else: FIFOs and devices may never end, and
+// opening a FIFO may wait forever.
 struct OpenedInput {
-  int descriptor = -1;
+  FileDescriptor descriptor;
   std::uint64_t bytes = 0;
 };
 [[nodiscard]] Result<OpenedInput> OpenInput(const std::string& path);

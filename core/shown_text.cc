@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "core/utf8.h"
+
 namespace reprise {
 namespace {
 
@@ -15,26 +17,13 @@ struct CodePoint {
 };
 
 CodePoint FirstCodePoint(std::string_view text) {
+  const std::size_t length = Utf8Length(text);
   const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::uint8_t lead = at(0);
-  if (lead < 0x80) {
-    return {lead, 1};
-  }
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) {
-    return {};
-  }
-  std::uint32_t value = lead & (0xffU >> (length + 1));
+  std::uint32_t value = length < 2 ? at(0) : at(0) & (0xffU >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
-    if ((at(i) & 0xc0) != 0x80) {
-      return {};
-    }
     value = value << 6 | (at(i) & 0x3fU);
   }
-  constexpr std::array<std::uint32_t, 5> kMin = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = value >= 0xd800 && value <= 0xdfff;
-  return value < kMin[length] || surrogate || value > 0x10ffff ? CodePoint{}
-                                                               : CodePoint{value, length};
+  return {value, length};
 }
 
 // Unicode 15: Bidi_Control, Default_Ignorable_Code_Point as far as they are no letters, separators.

@@ -123,8 +123,8 @@ Result<TemporaryOutput> TemporaryOutput::File(const std::string& target) {
   REPRISE_ASSIGN(out.path_, CreateBeside(target, [&out](const char* path) {
                    constexpr mode_t kMode = 0666;
                    constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-                   out.descriptor_ = ::open(path, kFlags, kMode);
-                   return out.descriptor_ >= 0;
+                   out.descriptor_ = FileDescriptor(::open(path, kFlags, kMode));
+                   return out.descriptor_.get() >= 0;
                  }));
   return out;
 }
@@ -132,7 +132,7 @@ Result<TemporaryOutput> TemporaryOutput::File(const std::string& target) {
 TemporaryOutput::TemporaryOutput(TemporaryOutput&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       target_(std::move(other.target_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
+      descriptor_(std::move(other.descriptor_)),
       directory_(other.directory_) {}
 
 TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
@@ -140,7 +140,7 @@ TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
     Remove();
     path_ = std::exchange(other.path_, {});
     target_ = std::move(other.target_);
-    descriptor_ = std::exchange(other.descriptor_, -1);
+    descriptor_ = std::move(other.descriptor_);
     directory_ = other.directory_;
   }
   return *this;
@@ -149,9 +149,7 @@ TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
 TemporaryOutput::~TemporaryOutput() { Remove(); }
 
 void TemporaryOutput::Remove() {
-  if (descriptor_ >= 0) {
-    ::close(std::exchange(descriptor_, -1));
-  }
+  descriptor_ = FileDescriptor();
   if (path_.empty()) {
     return;
   }
@@ -162,8 +160,6 @@ void TemporaryOutput::Remove() {
   existing.paths.erase(path_);
   path_.clear();
 }
-
-int TemporaryOutput::TakeDescriptor() { return std::exchange(descriptor_, -1); }
 
 Status TemporaryOutput::Publish(const Keep& keep) {
   const auto failed = [&] {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "core/file_descriptor.h"
 #include "core/result.h"
 
 namespace reprise {
@@ -28,8 +29,8 @@ class TemporaryOutput {
   ~TemporaryOutput();
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // An open descriptor of File(), for reading and writing; the caller owns it. -1 afterwards.
-  [[nodiscard]] int TakeDescriptor();
+  // An open descriptor of File(), for reading and writing. None afterwards.
+  [[nodiscard]] FileDescriptor TakeDescriptor() { return std::move(descriptor_); }
   // Moves it to the target. A file replaces a file. A directory takes an existing one's place in
   // one step (renameat2, RENAME_EXCHANGE). Entries of the old one for which `keep` is true, by
   // their names, move to the new one; the others are removed by the destructor.
@@ -41,7 +42,7 @@ class TemporaryOutput {
   void Remove();
 
   std::string path_, target_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   bool directory_ = false;
 };
 

@@ -4,10 +4,10 @@
 #include <limits>
 #include <optional>
 
+#include "core/utf8.h"
 #include "et_schema/arg_plan.h"
 #include "et_schema/arg_tape.h"
 #include "et_schema/args.h"
-#include "et_schema/utf8.h"
 
 namespace reprise {
 namespace {

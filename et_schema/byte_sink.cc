@@ -7,9 +7,9 @@
 #include <cstring>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "core/temporary_output.h"
 #include "et_schema/byte_stream.h"
-#include "et_schema/file_descriptor.h"
 
 namespace reprise {
 namespace {

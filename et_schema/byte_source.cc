@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
+#include "core/file_descriptor.h"
 #include "core/input_file.h"
 #include "et_schema/byte_stream.h"
-#include "et_schema/file_descriptor.h"
 
 namespace reprise {
 namespace {
@@ -170,11 +170,10 @@ class ZstdSource : public CompressedSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
-  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
-  FileDescriptor fd(input.descriptor);
+  REPRISE_ASSIGN(OpenedInput input, OpenInput(path));
   std::array<std::uint8_t, 4> magic{};
-  const ssize_t got = ::pread(fd.get(), magic.data(), magic.size(), 0);
-  auto plain = std::make_unique<PlainSource>(path, std::move(fd), input.bytes);
+  const ssize_t got = ::pread(input.descriptor.get(), magic.data(), magic.size(), 0);
+  auto plain = std::make_unique<PlainSource>(path, std::move(input.descriptor), input.bytes);
   // Neither is a possible start of an .et file: both would make the first field of GlobalMetadata
   // one that does not exist.
   constexpr std::array<std::uint8_t, 2> kGzip = {0x1f, 0x8b};

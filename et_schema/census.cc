@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "core/utf8.h"
 #include "et_schema/foreign_fields.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
-#include "et_schema/utf8.h"
 
 namespace reprise {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "core/utf8.h"
 #include "et_schema/et_def.pb.h"
 #include "et_schema/metadata_codec.h"
 #include "et_schema/node_stream.h"
-#include "et_schema/utf8.h"
 
 namespace reprise {
 namespace {

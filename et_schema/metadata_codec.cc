@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/utf8.h"
 #include "et_schema/attribute_writer.h"
 #include "et_schema/header_lists.h"
 #include "et_schema/node_encoder.h"
 #include "et_schema/node_stream.h"
-#include "et_schema/utf8.h"
 
 namespace reprise {
 namespace {

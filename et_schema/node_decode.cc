@@ -5,8 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "core/utf8.h"
 #include "et_schema/node_stream.h"
-#include "et_schema/utf8.h"
 
 namespace reprise {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "et_schema/utf8.h"
+#include "core/utf8.h"
 #include "et_schema/wire.h"
 
 namespace reprise {

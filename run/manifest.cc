@@ -42,7 +42,7 @@ Status WriteManifest(const std::string& directory, const RunManifest& manifest) 
   const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   const std::string path = ManifestPath(directory);
   REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
-  std::FILE* file = fdopen(draft.TakeDescriptor(), "w");
+  std::FILE* file = fdopen(draft.TakeDescriptor().Release(), "w");
   if (file == nullptr) {
     return EnvironmentError(path +
                             ": cannot be written: " + std::generic_category().message(errno));

@@ -20,17 +20,16 @@ Status ForEachPieceOfFile(const std::string& path, const Add& add) {
   REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
   constexpr std::size_t kPiece = std::size_t{1} << 18;
   std::vector<char> buffer(kPiece);
-  Status status;
-  while (status) {
-    const ssize_t got = ::read(input.descriptor, buffer.data(), buffer.size());
-    if (got == 0) {
-      break;
+  while (true) {
+    const ssize_t got = ::read(input.descriptor.get(), buffer.data(), buffer.size());
+    if (got < 0) {
+      return BadInput(fmt::format("{}: cannot be read", path));
     }
-    status = got < 0 ? BadInput(fmt::format("{}: cannot be read", path))
-                     : Status(add(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
+    if (got == 0) {
+      return {};
+    }
+    REPRISE_TRY(add(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
   }
-  ::close(input.descriptor);
-  return status;
 }
 
 }  // namespace reprise

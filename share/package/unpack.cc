@@ -3,11 +3,11 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,23 +28,13 @@ namespace fs = std::filesystem;
 class PackageReader {
  public:
   explicit PackageReader(const UnpackRequest& request) : request_(request) {}
-  PackageReader(const PackageReader&) = delete;
-  PackageReader& operator=(const PackageReader&) = delete;
-  ~PackageReader() {
-    archive_read_free(archive_);
-    if (descriptor_ >= 0) {
-      ::close(descriptor_);
-    }
-  }
 
   Status Open() {
-    REPRISE_ASSIGN(const OpenedInput input, OpenInput(request_.package));
-    descriptor_ = input.descriptor;
-    packed_bytes_ = input.bytes;
+    REPRISE_ASSIGN(input_, OpenInput(request_.package));
     constexpr std::size_t kBlock = std::size_t{1} << 16;
-    if (archive_read_support_filter_zstd(archive_) != ARCHIVE_OK ||
-        archive_read_support_format_tar(archive_) != ARCHIVE_OK ||
-        archive_read_open_fd(archive_, descriptor_, kBlock) != ARCHIVE_OK) {
+    if (archive_read_support_filter_zstd(archive_.get()) != ARCHIVE_OK ||
+        archive_read_support_format_tar(archive_.get()) != ARCHIVE_OK ||
+        archive_read_open_fd(archive_.get(), input_.descriptor.get(), kBlock) != ARCHIVE_OK) {
       return Bad(Why());
     }
     return {};
@@ -53,7 +43,7 @@ class PackageReader {
   // The next file's name and size; nothing at the end of the archive.
   Result<bool> Next(std::string& name, std::uint64_t& bytes) {
     archive_entry* entry = nullptr;
-    const int code = archive_read_next_header(archive_, &entry);
+    const int code = archive_read_next_header(archive_.get(), &entry);
     if (code == ARCHIVE_EOF) {
       return false;
     }
@@ -85,7 +75,7 @@ class PackageReader {
     std::vector<char> buffer(kPiece);
     std::uint64_t got = 0;
     for (;;) {
-      const la_ssize_t size = archive_read_data(archive_, buffer.data(), buffer.size());
+      const la_ssize_t size = archive_read_data(archive_.get(), buffer.data(), buffer.size());
       if (size < 0) {
         return Bad(Why());
       }
@@ -104,18 +94,18 @@ class PackageReader {
   [[nodiscard]] tl::unexpected<Error> Bad(const std::string& what) const {
     return BadInput(fmt::format("{}: {}", request_.package, what));
   }
-  [[nodiscard]] std::uint64_t packed_bytes() const { return packed_bytes_; }
+  [[nodiscard]] std::uint64_t packed_bytes() const { return input_.bytes; }
 
  private:
   [[nodiscard]] std::string Why() const {
-    const char* why = archive_error_string(archive_);
+    const char* why = archive_error_string(archive_.get());
     return fmt::format("no package of `reprise pack`, or damaged: {}",
                        why == nullptr ? "not a zstd-compressed tar" : why);
   }
   const UnpackRequest& request_;
-  archive* archive_ = archive_read_new();
-  int descriptor_ = -1;
-  std::uint64_t packed_bytes_ = 0;
+  OpenedInput input_;
+  std::unique_ptr<archive, decltype(&archive_read_free)> archive_{archive_read_new(),
+                                                                  &archive_read_free};
 };
 
 // Before anything is written: what the manifest announces.

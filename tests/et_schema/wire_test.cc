@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <random>
 
+#include "core/utf8.h"
 #include "et_schema/et_def.pb.h"
 #include "et_schema/raw_node.h"
-#include "et_schema/utf8.h"
 #include "tests/et_schema/random_node.h"
 #include "tests/et_schema/scratch_directory.h"
 #include "tests/et_schema/trace_files.h"

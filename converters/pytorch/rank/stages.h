@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "converters/pytorch/rank/rank_capture.h"
-#include "et_schema/range_lists.h"
+#include "et_schema/node.h"
 
 namespace reprise::pytorch {
 

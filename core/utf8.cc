@@ -1,13 +1,11 @@
-#include "et_schema/utf8.h"
+#include "core/utf8.h"
 
 #include <cstdint>
 #include <cstring>
 
 namespace reprise {
-namespace {
 
-// Length of the valid sequence that `text` (not empty) begins with, 0 if there is none.
-std::size_t SequenceLength(std::string_view text) {
+std::size_t Utf8Length(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t lead = at(0);
   if (lead < 0x80) {
@@ -28,8 +26,6 @@ std::size_t SequenceLength(std::string_view text) {
   return bad ? 0 : length;
 }
 
-}  // namespace
-
 bool IsValidUtf8(std::string_view text) {
   while (!text.empty()) {
     std::uint64_t word = 0;
@@ -40,7 +36,7 @@ bool IsValidUtf8(std::string_view text) {
         continue;
       }
     }
-    const std::size_t length = static_cast<std::uint8_t>(text[0]) < 0x80 ? 1 : SequenceLength(text);
+    const std::size_t length = static_cast<std::uint8_t>(text[0]) < 0x80 ? 1 : Utf8Length(text);
     if (length == 0) {
       return false;
     }
@@ -52,7 +48,7 @@ bool IsValidUtf8(std::string_view text) {
 std::string ReplaceInvalidUtf8(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const std::size_t length = SequenceLength(text);
+    const std::size_t length = Utf8Length(text);
     if (length == 0) {
       out += "\xef\xbf\xbd";
     } else {

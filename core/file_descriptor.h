@@ -1,4 +1,4 @@
-// A file descriptor that closes itself. Only et_schema sees this.
+// A file descriptor that closes itself.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,9 @@ class FileDescriptor {
   }
   [[nodiscard]] int get() const { return fd_; }
   // Closes now; false if the last writes failed.
-  [[nodiscard]] bool Close() { return ::close(std::exchange(fd_, -1)) == 0; }
+  [[nodiscard]] bool Close() { return ::close(Release()) == 0; }
+  // The caller owns it from here on.
+  [[nodiscard]] int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

@@ -1,11 +1,14 @@
-// Strings in traces are UTF-8 (protobuf insists, JSON too). Only et_schema sees this.
+// UTF-8: strings of traces are (protobuf insists, JSON too), and what consoles show.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace reprise {
 
+// Bytes of the valid sequence that `text` (not empty) begins with; 0: none.
+[[nodiscard]] std::size_t Utf8Length(std::string_view text);
 [[nodiscard]] bool IsValidUtf8(std::string_view text);
 // Every invalid byte becomes U+FFFD.
 [[nodiscard]] std::string ReplaceInvalidUtf8(std::string_view text);
