@@ -153,12 +153,6 @@ class Formatter {
 
 }  // namespace
 
-ArgText FormatArgs(const ValueList& inputs, const ValueList& outputs) {
-  ArgText text;
-  FormatArgs(inputs, outputs, text);
-  return text;
-}
-
 void FormatArgs(const ValueList& inputs, const ValueList& outputs, ArgText& text) {
   text.incarnations.clear();
   text.strides.clear();

@@ -43,7 +43,6 @@ struct ArgText {
   std::vector<std::int64_t> incarnations;  // one per tensor, inputs first
   std::vector<std::int64_t> strides;       // (tensor, count, strides…) where not contiguous
 };
-[[nodiscard]] ArgText FormatArgs(const ValueList& inputs, const ValueList& outputs);
 // In the memory of another text, which is gone then.
 void FormatArgs(const ValueList& inputs, const ValueList& outputs, ArgText& text);
 

@@ -28,13 +28,13 @@ class PlainSink : public ByteSink {
     return pending_.size() < kSinkChunkBytes ? Status{} : Flush();
   }
 
-  Result<bool> Patch(std::uint64_t offset, std::string_view bytes) override {
+  Status Patch(std::uint64_t offset, std::string_view bytes) override {
     REPRISE_TRY(Flush());
     const ssize_t put = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (put != static_cast<ssize_t>(bytes.size())) {
       return Failed("writing");
     }
-    return true;
+    return {};
   }
 
   Status Commit() override {
@@ -83,9 +83,6 @@ class GzipSink : public ByteSink {
   ~GzipSink() override { deflateEnd(&stream_); }
 
   Status Write(std::string_view bytes) override { return Deflate(bytes, Z_NO_FLUSH); }
-  Result<bool> Patch(std::uint64_t /*offset*/, std::string_view /*bytes*/) override {
-    return false;
-  }
   Status Commit() override {
     REPRISE_TRY(Deflate({}, Z_FINISH));
     return below_->Commit();
@@ -124,9 +121,6 @@ class ZstdSink : public ByteSink {
   }
 
   Status Write(std::string_view bytes) override { return Compress(bytes, ZSTD_e_continue); }
-  Result<bool> Patch(std::uint64_t /*offset*/, std::string_view /*bytes*/) override {
-    return false;
-  }
   Status Commit() override {
     REPRISE_TRY(Compress({}, ZSTD_e_end));
     return below_->Commit();

@@ -34,8 +34,10 @@ class ByteSink {
   static Result<std::unique_ptr<ByteSink>> Create(const std::string& path);
   virtual ~ByteSink() = default;
   [[nodiscard]] virtual Status Write(std::string_view bytes) = 0;
-  // Overwrites bytes written earlier. False where the stream is compressed: nothing was changed.
-  [[nodiscard]] virtual Result<bool> Patch(std::uint64_t offset, std::string_view bytes) = 0;
+  // Overwrites bytes written earlier; where the stream is compressed, nothing.
+  [[nodiscard]] virtual Status Patch(std::uint64_t /*offset*/, std::string_view /*bytes*/) {
+    return {};
+  }
   [[nodiscard]] virtual Status Commit() = 0;
 };
 

@@ -50,18 +50,15 @@ class EtWriter {
   [[nodiscard]] virtual Status Close() = 0;
 };
 
-// Appends a node as it stands in the file of `rank`, so that several threads can encode while one
-// writes. Thread-safe.
-[[nodiscard]] Status EncodeNode(const Node& node, std::int32_t rank, std::string& out);
-
 // An attribute beside those of Node: a list of texts.
 struct TextListAttribute {
   std::string_view name;
   std::vector<std::string> values;
 };
-// The same with such attributes at the end, for programs that read them. Readers of Reprise count
-// them (`unknown_attribute`).
-[[nodiscard]] Status EncodeNode(const Node& node, std::int32_t rank,
-                                std::span<const TextListAttribute> more, std::string& out);
+// Appends a node as it stands in the file of `rank`, so that several threads can encode while one
+// writes. Thread-safe. `more`: attributes at the end, for programs that read them; readers of
+// Reprise count them (`unknown_attribute`).
+[[nodiscard]] Status EncodeNode(const Node& node, std::int32_t rank, std::string& out,
+                                std::span<const TextListAttribute> more = {});
 
 }  // namespace reprise

@@ -246,12 +246,8 @@ Status AppendMessage(const WireBuffer& message, std::string_view what, std::stri
   return {};
 }
 
-Status EncodeNode(const Node& node, std::int32_t rank, std::string& out) {
-  return EncodeNode(node, rank, {}, out);
-}
-
-Status EncodeNode(const Node& node, std::int32_t rank, std::span<const TextListAttribute> more,
-                  std::string& out) {
+Status EncodeNode(const Node& node, std::int32_t rank, std::string& out,
+                  std::span<const TextListAttribute> more) {
   REPRISE_TRY(CheckTransfer(node));
   thread_local WireBuffer message;  // its memory, from node to node
   message.clear();

@@ -154,7 +154,7 @@ class RankWriter {
     const TextListAttribute lists[] = {{"inputs", std::move(read)},
                                        {"outputs", std::move(written)}};
     bytes_.clear();
-    REPRISE_TRY(EncodeNode(node, rank, lists, bytes_));
+    REPRISE_TRY(EncodeNode(node, rank, bytes_, lists));
     return file.WriteEncoded(bytes_, 1);
   }
 

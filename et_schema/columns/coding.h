@@ -10,6 +10,7 @@
 #include "et_schema/columns/block.h"
 #include "et_schema/columns/number_model.h"
 #include "et_schema/columns/predict.h"
+#include "et_schema/wire.h"
 
 namespace reprise::columns {
 
@@ -64,13 +65,6 @@ class NewIndex {
   std::uint64_t next_;
 };
 
-[[nodiscard]] inline std::uint64_t ZigZag(std::uint64_t difference) {
-  return difference << 1 ^ (~(difference >> 63) + 1);
-}
-[[nodiscard]] inline std::uint64_t UnZigZag(std::uint64_t code) {
-  return code >> 1 ^ (~(code & 1) + 1);
-}
-
 // Between a number and what is coded of it.
 [[nodiscard]] inline std::uint64_t ToCode(const ColumnPlan& plan, std::uint64_t value,
                                           std::uint64_t predicted) {
@@ -79,14 +73,15 @@ class NewIndex {
   }
   const std::uint64_t difference = value - predicted;
   if (plan.unit == 1) {
-    return ZigZag(difference);
+    return ZigZagEncode(static_cast<std::int64_t>(difference));
   }
-  return ZigZag(static_cast<std::uint64_t>(static_cast<std::int64_t>(difference) /
-                                           static_cast<std::int64_t>(plan.unit)));
+  return ZigZagEncode(static_cast<std::int64_t>(difference) / static_cast<std::int64_t>(plan.unit));
 }
 [[nodiscard]] inline std::uint64_t FromCode(const ColumnPlan& plan, std::uint64_t code,
                                             std::uint64_t predicted) {
-  return plan.base == Base::kZero ? code * plan.unit : predicted + UnZigZag(code) * plan.unit;
+  return plan.base == Base::kZero
+             ? code * plan.unit
+             : predicted + static_cast<std::uint64_t>(ZigZagDecode(code)) * plan.unit;
 }
 
 // Codes the values of block.columns[index], whose places in messages are known; a decoder fills

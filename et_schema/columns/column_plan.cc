@@ -76,9 +76,10 @@ class Chooser {
     for (std::size_t i = 0; i < column.values.size() && unit != 1; ++i) {
       const std::uint64_t difference = column.values[i] - predictor.Predict(i);
       predictor.Learn(i);
-      unit = std::gcd(unit, column.plan.base == Base::kZero
-                                ? difference
-                                : ZigZag(difference) / 2 + (difference >> 63));
+      unit = std::gcd(
+          unit, column.plan.base == Base::kZero
+                    ? difference
+                    : ZigZagEncode(static_cast<std::int64_t>(difference)) / 2 + (difference >> 63));
     }
     constexpr std::uint64_t kMaxUnit = std::uint64_t{1} << 32;
     return unit == 0 || unit > kMaxUnit ? 1 : unit;

@@ -13,7 +13,8 @@ namespace {
 
 // Values → text → tape → values.
 ValueList ThroughText(const ValueList& values) {
-  const ArgText text = FormatArgs(values, {});
+  ArgText text;
+  FormatArgs(values, {}, text);
   const RawIo inputs{text.inputs.values, text.inputs.shapes, text.inputs.types};
   const RawIo outputs{text.outputs.values, text.outputs.shapes, text.outputs.types};
   ArgTextParser parser;
@@ -39,8 +40,9 @@ TEST(Args, TextLooksLikeChakras) {
   tensor.shape = {2, 3};
   tensor.strides = {1, 2};
   tensor.device = "cuda:1";
-  const ArgText text =
-      FormatArgs({{tensor}, {ValueList{{tensor}, {true}}}, {-3.0}, {std::string("a'b\\")}, {}}, {});
+  ArgText text;
+  FormatArgs({{tensor}, {ValueList{{tensor}, {true}}}, {-3.0}, {std::string("a'b\\")}, {}}, {},
+             text);
   EXPECT_EQ(text.inputs.values,
             "[[314, 315, 0, 6, 8, 'cuda:1'], [[314, 315, 0, 6, 8, 'cuda:1'], True], -3.0, "
             "'a\\'b\\\\', '<None>']");
