@@ -2,120 +2,72 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace reprise {
 namespace {
 
+enum class Family : std::uint8_t { kNone, kFloating, kIntegral, kComplex };
+
 struct DTypeRow {
-  DType dtype;
-  int size;
-  std::int64_t scalar_type;
   std::string_view name;
+  int size;
+  Family family;
+  std::int64_t scalar_type;
   std::array<std::string_view, 5> spellings;  // PyTorch's own first
 };
 
-constexpr std::array kDTypeRows = {
-    DTypeRow{DType::kFloat32, 4, 6, "float32", {"float", "Float", "fp32", "f32", ""}},
-    DTypeRow{DType::kFloat64, 8, 7, "float64", {"double", "Double", "fp64", "f64", ""}},
-    DTypeRow{DType::kFloat16, 2, 5, "float16", {"c10::Half", "Half", "half", "fp16", "f16"}},
-    DTypeRow{DType::kBFloat16, 2, 15, "bfloat16", {"c10::BFloat16", "BFloat16", "bf16", "", ""}},
-    DTypeRow{DType::kInt8, 1, 1, "int8", {"signed char", "Char", "char", "", ""}},
-    DTypeRow{DType::kUInt8, 1, 0, "uint8", {"unsigned char", "Byte", "byte", "", ""}},
-    DTypeRow{DType::kInt16, 2, 2, "int16", {"short int", "short", "Short", "", ""}},
-    DTypeRow{DType::kInt32, 4, 3, "int32", {"int", "Int", "", "", ""}},
-    DTypeRow{DType::kInt64, 8, 4, "int64", {"long int", "Long", "long", "long long", "int64_t"}},
-    DTypeRow{DType::kBool, 1, 11, "bool", {"bool", "Bool", "", "", ""}},
-    DTypeRow{
-        DType::kComplex64, 8, 9, "complex64", {"c10::complex<float>", "ComplexFloat", "", "", ""}},
-    DTypeRow{DType::kComplex128,
-             16,
-             10,
-             "complex128",
-             {"c10::complex<double>", "ComplexDouble", "", "", ""}},
-    DTypeRow{DType::kFloat8E4M3,
-             1,
-             24,
-             "float8_e4m3fn",
-             {"c10::Float8_e4m3fn", "Float8_e4m3fn", "", "", ""}},
-    DTypeRow{
-        DType::kFloat8E5M2, 1, 23, "float8_e5m2", {"c10::Float8_e5m2", "Float8_e5m2", "", "", ""}},
+// In the order of DType.
+constexpr DTypeRow kDTypeRows[] = {
+    {"unknown", 0, Family::kNone, -1, {"nullptr (uninitialized)"}},
+    {"float32", 4, Family::kFloating, 6, {"float", "Float", "fp32", "f32"}},
+    {"float64", 8, Family::kFloating, 7, {"double", "Double", "fp64", "f64"}},
+    {"float16", 2, Family::kFloating, 5, {"c10::Half", "Half", "half", "fp16", "f16"}},
+    {"bfloat16", 2, Family::kFloating, 15, {"c10::BFloat16", "BFloat16", "bf16"}},
+    {"int8", 1, Family::kIntegral, 1, {"signed char", "Char", "char"}},
+    {"uint8", 1, Family::kIntegral, 0, {"unsigned char", "Byte", "byte"}},
+    {"int16", 2, Family::kIntegral, 2, {"short int", "short", "Short"}},
+    {"int32", 4, Family::kIntegral, 3, {"int", "Int"}},
+    {"int64", 8, Family::kIntegral, 4, {"long int", "Long", "long", "long long", "int64_t"}},
+    {"bool", 1, Family::kIntegral, 11, {"bool", "Bool"}},
+    {"complex64", 8, Family::kComplex, 9, {"c10::complex<float>", "ComplexFloat"}},
+    {"complex128", 16, Family::kComplex, 10, {"c10::complex<double>", "ComplexDouble"}},
+    {"float8_e4m3fn", 1, Family::kFloating, 24, {"c10::Float8_e4m3fn", "Float8_e4m3fn"}},
+    {"float8_e5m2", 1, Family::kFloating, 23, {"c10::Float8_e5m2", "Float8_e5m2"}},
 };
+static_assert(std::size(kDTypeRows) == static_cast<std::size_t>(DType::kFloat8E5M2) + 1);
 
-const DTypeRow* Find(DType dtype) {
-  const auto* it = std::find_if(kDTypeRows.begin(), kDTypeRows.end(),
-                                [&](const DTypeRow& row) { return row.dtype == dtype; });
-  return it == kDTypeRows.end() ? nullptr : it;
+// A number that is none (of a damaged file) is unknown.
+const DTypeRow& RowOf(DType dtype) {
+  const auto at = static_cast<std::size_t>(dtype);
+  return kDTypeRows[at < std::size(kDTypeRows) ? at : 0];
+}
+
+DType DTypeOf(const DTypeRow* row) {
+  return row == std::end(kDTypeRows) ? DType::kUnknown
+                                     : static_cast<DType>(row - std::begin(kDTypeRows));
 }
 
 }  // namespace
 
-int SizeOf(DType dtype) {
-  const DTypeRow* row = Find(dtype);
-  return row == nullptr ? 0 : row->size;
-}
-
-std::string_view Name(DType dtype) {
-  const DTypeRow* row = Find(dtype);
-  return row == nullptr ? "unknown" : row->name;
-}
-
-std::string_view PyTorchName(DType dtype) {
-  const DTypeRow* row = Find(dtype);
-  return row == nullptr ? "nullptr (uninitialized)" : row->spellings.front();
-}
+int SizeOf(DType dtype) { return RowOf(dtype).size; }
+std::string_view Name(DType dtype) { return RowOf(dtype).name; }
+std::string_view PyTorchName(DType dtype) { return RowOf(dtype).spellings.front(); }
+bool IsFloating(DType dtype) { return RowOf(dtype).family == Family::kFloating; }
+bool IsIntegral(DType dtype) { return RowOf(dtype).family == Family::kIntegral; }
 
 DType ParseDType(std::string_view text) {
   constexpr std::string_view kTensor = "Tensor(";
   if (text.starts_with(kTensor) && text.ends_with(')')) {
     text = text.substr(kTensor.size(), text.size() - kTensor.size() - 1);
   }
-  if (text.empty()) {
-    return DType::kUnknown;
-  }
-  for (const DTypeRow& row : kDTypeRows) {
-    if (row.name == text ||
-        std::find(row.spellings.begin(), row.spellings.end(), text) != row.spellings.end()) {
-      return row.dtype;
-    }
-  }
-  return DType::kUnknown;
-}
-
-bool IsFloating(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-    case DType::kFloat64:
-    case DType::kFloat16:
-    case DType::kBFloat16:
-    case DType::kFloat8E4M3:
-    case DType::kFloat8E5M2:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool IsIntegral(DType dtype) {
-  switch (dtype) {
-    case DType::kInt8:
-    case DType::kUInt8:
-    case DType::kInt16:
-    case DType::kInt32:
-    case DType::kInt64:
-    case DType::kBool:
-      return true;
-    default:
-      return false;
-  }
+  return DTypeOf(std::ranges::find_if(kDTypeRows, [text](const DTypeRow& row) {
+    return row.name == text || std::ranges::find(row.spellings, text) != row.spellings.end();
+  }));
 }
 
 DType FromScalarType(std::int64_t scalar_type) {
-  for (const DTypeRow& row : kDTypeRows) {
-    if (row.scalar_type == scalar_type) {
-      return row.dtype;
-    }
-  }
-  return DType::kUnknown;
+  return DTypeOf(std::ranges::find(kDTypeRows, scalar_type, &DTypeRow::scalar_type));
 }
 
 }  // namespace reprise

@@ -1,5 +1,7 @@
 #include "core/metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -7,8 +9,6 @@
 
 namespace reprise {
 namespace {
-
-constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 std::string WithDashes(std::string_view digits) {
   std::string text;
@@ -34,12 +34,6 @@ bool ParsePci(std::string_view text, std::array<unsigned, 4>& fields) {
     at = i < kAfter.size() ? next + 1 : next;
   }
   return at == end;
-}
-
-void AppendHex(std::string& text, unsigned value, int digits) {
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) {
-    text += kHexDigits[value >> shift & 0xF];
-  }
 }
 
 }  // namespace
@@ -68,7 +62,7 @@ bool IsMeterOf(const MeteredDevice& meter, std::string_view uuid, std::string_vi
 std::string UuidText(const unsigned char (&bytes)[16]) {
   std::string digits;
   for (const unsigned char byte : bytes) {
-    AppendHex(digits, byte, 2);
+    digits += fmt::format("{:02x}", byte);
   }
   return WithDashes(digits);
 }
@@ -94,15 +88,8 @@ std::string NormalizePciBusId(std::string_view text) {
   if (!ParsePci(text, fields)) {
     return {};
   }
-  std::string id;
-  AppendHex(id, fields[0], fields[0] > 0xFFFF ? 8 : 4);
-  id += ':';
-  AppendHex(id, fields[1], 2);
-  id += ':';
-  AppendHex(id, fields[2], 2);
-  id += '.';
-  AppendHex(id, fields[3], 1);
-  return id;
+  return fmt::format("{:0{}x}:{:02x}:{:02x}.{:x}", fields[0], fields[0] > 0xFFFF ? 8 : 4,
+                     fields[1] & 0xFF, fields[2] & 0xFF, fields[3] & 0xF);
 }
 
 }  // namespace reprise
