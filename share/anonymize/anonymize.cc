@@ -15,7 +15,6 @@
 #include "core/version.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
-#include "share/anonymize/placement_text.h"
 
 namespace reprise {
 namespace {

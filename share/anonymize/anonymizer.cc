@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "share/anonymize/placement_text.h"
-
 namespace reprise {
 
 void FieldTally::Add(const FieldTally& other) {

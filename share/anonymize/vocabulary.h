@@ -1,4 +1,4 @@
-// Which names are public, so that they say nothing of one's own model: an allow-list
+// Which names are public, so that they say nothing of one's own model or machines: an allow-list
 // (public_names.txt and the operator table). Immutable after creation, thread-safe.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/result.h"
+#include "core/text.h"
 
 namespace reprise {
 
@@ -70,5 +71,21 @@ struct DeviceName {
   std::int32_t number = -1;
 };
 [[nodiscard]] std::optional<DeviceName> ParseDevice(std::string_view text);
+
+// What texts of a placement a set may hold that is to be shared.
+
+// A host in place of its name: "host0".
+[[nodiscard]] inline std::string NumberedHost(std::size_t number) {
+  return "host" + std::to_string(number);
+}
+[[nodiscard]] inline bool IsNumberedHost(std::string_view text) {
+  constexpr std::string_view kHost = "host";
+  return text.starts_with(kHost) && IsNumber(text.substr(kHost.size()));
+}
+// NUMA nodes ("0-1,3") or a kind of link.
+[[nodiscard]] inline bool IsPlacementText(std::string_view text) {
+  return text.find_first_not_of("0123456789,-") == std::string_view::npos || text == "nvlink" ||
+         text == "xgmi";
+}
 
 }  // namespace reprise

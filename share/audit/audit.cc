@@ -17,7 +17,6 @@
 #include "et_schema/trace_set.h"
 #include "share/anonymize/anonymize.h"
 #include "share/anonymize/keyed_hash.h"
-#include "share/anonymize/placement_text.h"
 #include "share/anonymize/vocabulary.h"
 
 namespace reprise {
@@ -29,14 +28,14 @@ bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> word
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-bool IsCommKind(std::string_view text) {
-  const auto kind = ParseCommKind(text);
-  return kind && Name(*kind) == text;
+template <typename Enum>
+bool IsNameOf(const Vocabulary& /*known*/, std::string_view text) {
+  return ParseName<Enum>(text).has_value();
 }
 // Names, kernels as anonymize leaves them, and the classes that policies put in their place.
 bool IsPublicName(const Vocabulary& known, std::string_view text) {
   return known.IsName(text) || known.PublicKernel(text) == text || ParseName<OpClass>(text) ||
-         IsCommKind(text);
+         ParseName<CommKind>(text);
 }
 bool IsHeaderText(const Vocabulary& known, std::string_view text) {
   return known.IsHeaderText(text);
@@ -69,22 +68,16 @@ constexpr TextRule kTextRules[] = {
     {"node.attr.op_schema",
      [](auto& known, auto text) { return known.IsName(text.substr(0, text.find_first_of(".("))); }},
     {"node.attr.pg_name", IsGroup},
-    {"node.attr.op_kind",
-     [](auto& /*known*/, auto text) { return ParseName<OpKind>(text).has_value(); }},
-    {"node.attr.op_class",
-     [](auto& /*known*/, auto text) { return ParseName<OpClass>(text).has_value(); }},
-    {"node.attr.actor",
-     [](auto& /*known*/, auto text) {
-       return IsOneOf(text, {"thread", "stream", "group"});
-     }},
+    {"node.attr.op_kind", IsNameOf<OpKind>},
+    {"node.attr.op_class", IsNameOf<OpClass>},
+    {"node.attr.actor", IsNameOf<Actor::Kind>},
     {"node.attr.comm_dtype",
      [](auto& /*known*/, auto text) {
        return text == "unknown" || ParseDType(text) != DType::kUnknown;
      }},
     {"node.attr.comm_reduce_op",
      [](auto& /*known*/, auto text) { return ParseReduceOp(text).has_value(); }},
-    {"node.attr.comm_certainty",
-     [](auto& /*known*/, auto text) { return ParseName<GroupCertainty>(text).has_value(); }},
+    {"node.attr.comm_certainty", IsNameOf<GroupCertainty>},
     {"node.inputs.values", IsArgument},
     {"node.outputs.values", IsArgument},
     {"header.version", IsHeaderText},
