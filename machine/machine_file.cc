@@ -46,9 +46,10 @@ Result<Json> Parse(std::string_view text, const std::string& origin) {
   return json;
 }
 
+// Messages begin with the path of what is wrong.
 class Reader {
  public:
-  Reader(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {}
+  explicit Reader(const Json& json) : json_(json) {}
 
   Result<MachineModel> Read() {
     REPRISE_TRY(CheckMachineFormat());
@@ -70,19 +71,15 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] tl::unexpected<Error> Wrong(const std::string& what) const {
-    return BadInput(fmt::format("{}: {}", origin_, what));
-  }
-
   Status CheckMachineFormat() {
     const auto format = json_.find("format");
     if (format == json_.end() || *format != kMachineFormat) {
       if (json_.contains("model")) {
-        return Wrong(
+        return BadInput(
             "this describes a job, not a machine: give it in place of a trace set, and a machine "
             "by name (`reprise list machines`) or file (docs/machine_format.md)");
       }
-      return Wrong(
+      return BadInput(
           fmt::format("no machine file; expected \"format\": \"{}\" "
                       "(docs/machine_format.md)",
                       kMachineFormat));
@@ -90,7 +87,7 @@ class Reader {
     const auto version = json_.find("version");
     if (version == json_.end() || !version->is_number_integer() || *version != kMachineVersion) {
       const std::string given = version == json_.end() ? "missing" : "is " + version->dump();
-      return Wrong(fmt::format(
+      return BadInput(fmt::format(
           "version {}; this program reads version {}: use the reprise that the file is of, or "
           "write it as docs/machine_format.md says",
           ShownText(given), kMachineVersion));
@@ -101,7 +98,7 @@ class Reader {
   Result<std::string> Text(const Json& object, const std::string& key, const std::string& path) {
     const auto at = object.find(key);
     if (at == object.end() || !at->is_string() || at->get_ref<const std::string&>().empty()) {
-      return Wrong(fmt::format("{}: expected a text", path));
+      return BadInput(fmt::format("{}: expected a text", path));
     }
     return at->get<std::string>();
   }
@@ -109,13 +106,13 @@ class Reader {
   Status ReadDevice() {
     const auto device = json_.find("device");
     if (device == json_.end() || !device->is_object()) {
-      return Wrong("device: expected an object with name, kind, memory and rates");
+      return BadInput("device: expected an object with name, kind, memory and rates");
     }
     REPRISE_ASSIGN(machine_.device.name, Text(*device, "name", "device.name"));
     REPRISE_ASSIGN(const std::string kind, Text(*device, "kind", "device.kind"));
     const std::optional<DeviceKind> known = ParseName<DeviceKind>(kind);
     if (!known) {
-      return Wrong(fmt::format("device.kind is '{}'; expected gpu or cpu", ShownText(kind)));
+      return BadInput(fmt::format("device.kind is '{}'; expected gpu or cpu", ShownText(kind)));
     }
     machine_.device.kind = *known;
     const auto names = device->find("recorded_as");
@@ -126,7 +123,7 @@ class Reader {
                          return name.is_string() && !name.get_ref<const std::string&>().empty();
                        });
     if (!texts) {
-      return Wrong("device.recorded_as: expected a list of texts");
+      return BadInput("device.recorded_as: expected a list of texts");
     }
     machine_.device.recorded_as = names->get<std::vector<std::string>>();
     return {};
@@ -139,12 +136,12 @@ class Reader {
       return {};
     }
     if (!links->is_object()) {
-      return Wrong("links: expected an object with one entry for each link, by name");
+      return BadInput("links: expected an object with one entry for each link, by name");
     }
     for (const auto& [name, value] : links->items()) {
       if (!value.is_object() || name.empty() || name.find_first_of(".=") != std::string::npos) {
-        return Wrong(fmt::format("links.{}: expected an object, and a name without '.' and '='",
-                                 ShownText(name)));
+        return BadInput(fmt::format("links.{}: expected an object, and a name without '.' and '='",
+                                    ShownText(name)));
       }
       machine_.links.emplace_back().name = name;
     }
@@ -159,24 +156,25 @@ class Reader {
       return {};
     }
     if (!classes->is_object()) {
-      return Wrong("device.classes: expected an object with one entry for each class");
+      return BadInput("device.classes: expected an object with one entry for each class");
     }
     for (const auto& [name, value] : classes->items()) {
       const std::optional<OpClass> op_class = ParseName<OpClass>(name);
       if (!op_class || !value.is_object()) {
-        return Wrong(fmt::format("device.classes.{}: expected an object, by the name of a class{}",
-                                 ShownText(name), DidYouMean<OpClass>(name)));
+        return BadInput(
+            fmt::format("device.classes.{}: expected an object, by the name of a class{}",
+                        ShownText(name), DidYouMean<OpClass>(name)));
       }
       ClassEfficiency of_class{.op_class = *op_class};
       const Json types = value.contains("types") ? value.at("types") : Json::object();
       if (!types.is_object()) {
-        return Wrong(fmt::format("device.classes.{}.types: expected an object by type", name));
+        return BadInput(fmt::format("device.classes.{}.types: expected an object by type", name));
       }
       for (const auto& [type, unused] : types.items()) {
         const DType dtype = ParseDType(type);
         if (dtype == DType::kUnknown || Name(dtype) != type) {
-          return Wrong(fmt::format("device.classes.{}.types.{}: expected a type, as bfloat16", name,
-                                   ShownText(type)));
+          return BadInput(fmt::format("device.classes.{}.types.{}: expected a type, as bfloat16",
+                                      name, ShownText(type)));
         }
         of_class.types.push_back({dtype, {}});
       }
@@ -191,7 +189,7 @@ class Reader {
       return {};
     }
     if (!calibration->is_object()) {
-      return Wrong("calibration: expected an object that says what was fitted");
+      return BadInput("calibration: expected an object that says what was fitted");
     }
     REPRISE_ASSIGN(machine_.calibration.emplace().on, Text(*calibration, "on", "calibration.on"));
     return {};
@@ -208,7 +206,7 @@ class Reader {
       } else if (value.is_object() && IsGroup(at)) {
         REPRISE_TRY(ReadNumbers(value, at));
       } else {
-        return Wrong(Unknown(at));
+        return BadInput(Unknown(at));
       }
     }
     return {};
@@ -237,7 +235,7 @@ class Reader {
   Status ReadNumber(MachineField& field, const Json& value) {
     const std::string& path = field.path;
     if (!value.is_object()) {
-      return Wrong(
+      return BadInput(
           fmt::format("{}: expected {{\"value\", \"unit\", \"source\", \"reference\"}}: a "
                       "number says where it comes from",
                       path));
@@ -246,21 +244,21 @@ class Reader {
       static const std::set<std::string> keys = {"value", "unit", "source", "reference"};
       const bool counted = field.counted != nullptr && (key == "per" || key == "ways");
       if (!keys.contains(key) && !counted) {
-        return Wrong(fmt::format(
+        return BadInput(fmt::format(
             "{}.{}: no such key; a number has value, unit, source and reference{}", path,
             ShownText(key), field.counted != nullptr ? ", a link's bandwidth per and ways" : ""));
       }
     }
     const auto amount = value.find("value");
     if (amount == value.end() || !amount->is_number()) {
-      return Wrong(fmt::format("{}.value: expected a number", path));
+      return BadInput(fmt::format("{}.value: expected a number", path));
     }
     SourcedNumber number;
     REPRISE_ASSIGN(number.unit, Text(value, "unit", path + ".unit"));
     REPRISE_ASSIGN(const std::string source, Text(value, "source", path + ".source"));
     const std::optional<NumberSource> from = ParseName<NumberSource>(source);
     if (!from) {
-      return Wrong(
+      return BadInput(
           fmt::format("{}.source is '{}'; expected datasheet, measured, fitted, default or given",
                       path, ShownText(source)));
     }
@@ -268,16 +266,14 @@ class Reader {
     REPRISE_ASSIGN(number.reference, Text(value, "reference", path + ".reference"));
     const Result<double> factor = UnitFactor(number.unit, field.dimension);
     if (!factor) {
-      return Wrong(fmt::format("{}.unit: {}", path, factor.error().message));
+      return BadInput(fmt::format("{}.unit: {}", path, factor.error().message));
     }
     number.value = amount->get<double>() * *factor;
     if (field.counted != nullptr) {
       REPRISE_TRY(ReadCounting(path, value, *field.counted));
       number.value *= field.counted->both_ways ? 0.5 : 1;
     }
-    if (const Status checked = CheckNumber(field, number.value); !checked) {
-      return Wrong(checked.error().message);
-    }
+    REPRISE_TRY(CheckNumber(field, number.value));
     field.Set(std::move(number));
     given_.insert(path);
     return {};
@@ -289,10 +285,10 @@ class Reader {
     REPRISE_ASSIGN(const std::string ways, Text(value, "ways", path + ".ways"));
     const std::optional<BandwidthPer> known = ParseName<BandwidthPer>(per);
     if (!known) {
-      return Wrong(fmt::format("{}.per is '{}'; expected device or node", path, ShownText(per)));
+      return BadInput(fmt::format("{}.per is '{}'; expected device or node", path, ShownText(per)));
     }
     if (ways != "one" && ways != "both") {
-      return Wrong(fmt::format("{}.ways is '{}'; expected one or both", path, ShownText(ways)));
+      return BadInput(fmt::format("{}.ways is '{}'; expected one or both", path, ShownText(ways)));
     }
     link.per = *known;
     link.both_ways = ways == "both";
@@ -304,8 +300,8 @@ class Reader {
       return {};
     }
     if (!field.fallback) {
-      return Wrong(fmt::format("{} is missing; expected {} in {}", field.path,
-                               Describe(field.dimension), BaseUnit(field.dimension)));
+      return BadInput(fmt::format("{} is missing; expected {} in {}", field.path,
+                                  Name(field.dimension), BaseUnit(field.dimension)));
     }
     REPRISE_ASSIGN(const double factor, UnitFactor(field.fallback->unit, field.dimension));
     *field.number = {field.fallback->value * factor, std::string(field.fallback->unit),
@@ -314,7 +310,6 @@ class Reader {
   }
 
   const Json& json_;
-  std::string origin_;
   MachineModel machine_;
   std::map<std::string, MachineField*> fields_;
   std::set<std::string> given_;
@@ -325,7 +320,11 @@ class Reader {
 Result<MachineModel> ReadMachine(std::string_view text, const std::string& origin,
                                  const std::vector<std::string>& overrides) {
   REPRISE_ASSIGN(const Json json, Parse(text, origin));
-  REPRISE_ASSIGN(MachineModel machine, Reader(json, origin).Read());
+  Result<MachineModel> read = Reader(json).Read();
+  if (!read) {
+    return BadInput(fmt::format("{}: {}", origin, read.error().message));
+  }
+  MachineModel& machine = *read;
   machine.file = origin;
   for (const std::string& assignment : overrides) {
     REPRISE_TRY(Override(machine, assignment));
@@ -335,7 +334,7 @@ Result<MachineModel> ReadMachine(std::string_view text, const std::string& origi
     return link.spans() == 0 ? INT64_MAX : link.spans();
   });
   REPRISE_TRY(CheckMachine(machine, origin));
-  return machine;
+  return read;
 }
 
 }  // namespace reprise

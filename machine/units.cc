@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <vector>
@@ -65,24 +64,6 @@ constexpr KnownUnit kUnits[] = {
 
 }  // namespace
 
-std::string_view Describe(Dimension dimension) {
-  constexpr std::array<std::string_view, 13> kWords = {"a rate of operations",
-                                                       "a size",
-                                                       "a bandwidth",
-                                                       "a time",
-                                                       "a power",
-                                                       "a ratio",
-                                                       "a count",
-                                                       "an energy for each operation",
-                                                       "an energy for each byte",
-                                                       "a clock",
-                                                       "a temperature",
-                                                       "a thermal resistance",
-                                                       "a heat capacity"};
-  static_assert(kWords.size() == static_cast<std::size_t>(Dimension::kThermalCapacity) + 1);
-  return kWords.at(static_cast<std::size_t>(dimension));
-}
-
 Result<double> UnitFactor(std::string_view unit, Dimension dimension) {
   std::vector<std::string_view> names;
   for (const KnownUnit& known : kUnits) {
@@ -95,7 +76,7 @@ Result<double> UnitFactor(std::string_view unit, Dimension dimension) {
     names.push_back(known.name);
   }
   // Case matters in units (Gb/s, GB/s), so that the list says more than the nearest name.
-  return BadInput(fmt::format("'{}' is no unit of {}; expected {}", unit, Describe(dimension),
+  return BadInput(fmt::format("'{}' is no unit of {}; expected {}", unit, Name(dimension),
                               fmt::join(names, ", ")));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/enum_names.h"
 #include "core/result.h"
 
 namespace reprise {
@@ -25,9 +26,10 @@ enum class Dimension : std::uint8_t {
   kThermalResistance,  // K/W
   kThermalCapacity,    // J/K
 };
+REPRISE_NAMES(Dimension, "a rate of operations", "a size", "a bandwidth", "a time", "a power",
+              "a ratio", "a count", "an energy for each operation", "an energy for each byte",
+              "a clock", "a temperature", "a thermal resistance", "a heat capacity");
 
-// "a bandwidth", for messages.
-[[nodiscard]] std::string_view Describe(Dimension dimension);
 // How many base units one of `unit` is: ("Gb/s", kBandwidth) → 1.25e8. Bad input names the units
 // that fit, and the nearest.
 [[nodiscard]] Result<double> UnitFactor(std::string_view unit, Dimension dimension);
