@@ -3,125 +3,123 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "kernels/samples.h"
 
 namespace reprise {
 namespace {
 
-using samples::Bool, samples::Double, samples::Int, samples::Ints, samples::None;
-using samples::SampleTensors;
+using samples::Bool, samples::Double, samples::Int, samples::Ints, samples::None,
+    samples::SampleTensors;
 using Dims = std::vector<std::int64_t>;
 
 constexpr int kManyCores = 16;
 constexpr int kManyUnits = 64;  // of a GPU
 
-class ProductCases {
- public:
-  ProductCases(DType dtype, std::vector<KernelBenchCase>& cases) : dtype_(dtype), cases_(cases) {}
+// (m, k) times (k, n); a linear layer's weight is stored as (n, k), its input's gradient as is,
+// and the weight's gradient takes the transposed left.
+void AddProduct(CaseList& c, const char* title, std::int64_t m, std::int64_t n, std::int64_t k,
+                bool a_across, bool b_across) {
+  SampleTensors s;
+  const auto matrix = [&](std::int64_t rows, std::int64_t columns, bool across) {
+    return Value{across ? s.Strided(c.dtype, {rows, columns}, {1, rows})
+                        : s.Tensor(c.dtype, {rows, columns})};
+  };
+  const Value a = matrix(m, k, a_across);
+  const Value b = matrix(k, n, b_across);
+  c.Add(title, {"aten::mm", {a, b}, {matrix(m, n, false)}});
+}
 
-  void Add(std::string title, OpCall call) {
-    cases_.push_back({std::move(title), dtype_, std::move(call)});
-  }
-  // (m, k) times (k, n); a linear layer's weight is stored as (n, k), its input's gradient as is,
-  // and the weight's gradient takes the transposed left.
-  void AddProduct(const char* title, std::int64_t m, std::int64_t n, std::int64_t k, bool a_across,
-                  bool b_across) {
-    SampleTensors s;
-    const auto matrix = [&](std::int64_t rows, std::int64_t columns, bool across) {
-      return Value{across ? s.Strided(dtype_, {rows, columns}, {1, rows})
-                          : s.Tensor(dtype_, {rows, columns})};
-    };
-    const Value a = matrix(m, k, a_across);
-    const Value b = matrix(k, n, b_across);
-    Add(title, {"aten::mm", {a, b}, {matrix(m, n, false)}});
-  }
-  void AddLinearWithBias(std::int64_t tokens, std::int64_t in, std::int64_t out) {
-    SampleTensors s;
-    const Value bias{s.Tensor(dtype_, {out})};
-    const Value x{s.Tensor(dtype_, {tokens, in})};
-    const Value w{s.Strided(dtype_, {in, out}, {1, in})};
-    Add("linear, bias",
-        {"aten::addmm", {bias, x, w, Int(1), Int(1)}, {Value{s.Tensor(dtype_, {tokens, out})}}});
-  }
-  void AddBatched(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
-    SampleTensors s;
-    const Value a{s.Tensor(dtype_, {batch, m, k})};
-    const Value b{s.Tensor(dtype_, {batch, k, n})};
-    Add("bmm", {"aten::bmm", {a, b}, {Value{s.Tensor(dtype_, {batch, m, n})}}});
-  }
-  void AddAttention(const Dims& shape, bool causal) {
-    SampleTensors s;
-    const auto t = [&] { return Value{s.Tensor(dtype_, shape)}; };
-    const Value q = t(), k = t(), v = t(), out = t(), grad = t();
-    const Value lse{s.Tensor(DType::kFloat32, {shape[0], shape[1], shape[2]})};
-    const std::string name = "aten::_scaled_dot_product_flash_attention_for_cpu";
-    const std::string kind = causal ? "causal attention" : "attention";
-    Add(kind, {name, {q, k, v, Double(0), Bool(causal), None(), None()}, {out, lse}});
-    Add(kind + " backward", {name + "_backward",
+void AddLinearWithBias(CaseList& c, std::int64_t tokens, std::int64_t in, std::int64_t out) {
+  SampleTensors s;
+  const Value bias{s.Tensor(c.dtype, {out})};
+  const Value x{s.Tensor(c.dtype, {tokens, in})};
+  const Value w{s.Strided(c.dtype, {in, out}, {1, in})};
+  c.Add("linear, bias",
+        {"aten::addmm", {bias, x, w, Int(1), Int(1)}, {Value{s.Tensor(c.dtype, {tokens, out})}}});
+}
+
+void AddBatched(CaseList& c, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  SampleTensors s;
+  const Value a{s.Tensor(c.dtype, {batch, m, k})};
+  const Value b{s.Tensor(c.dtype, {batch, k, n})};
+  c.Add("bmm", {"aten::bmm", {a, b}, {Value{s.Tensor(c.dtype, {batch, m, n})}}});
+}
+
+void AddAttention(CaseList& c, const Dims& shape, bool causal) {
+  SampleTensors s;
+  const auto t = [&] { return Value{s.Tensor(c.dtype, shape)}; };
+  const Value q = t(), k = t(), v = t(), out = t(), grad = t();
+  const Value lse{s.Tensor(DType::kFloat32, {shape[0], shape[1], shape[2]})};
+  const std::string name = "aten::_scaled_dot_product_flash_attention_for_cpu";
+  const std::string kind = causal ? "causal attention" : "attention";
+  c.Add(kind, {name, {q, k, v, Double(0), Bool(causal), None(), None()}, {out, lse}});
+  c.Add(kind + " backward", {name + "_backward",
                              {grad, q, k, v, out, lse, Double(0), Bool(causal), None(), None()},
                              {t(), t(), t()}});
-  }
-  struct Conv {
-    std::int64_t images, in, out, size, kernel, stride;
+}
+
+struct Conv {
+  std::int64_t images, in, out, size, kernel, stride;
+};
+void AddConvolution(CaseList& c, const Conv& conv) {
+  SampleTensors s;
+  const std::int64_t out_size = (conv.size - 1) / conv.stride + 1;
+  const std::int64_t padding = conv.kernel / 2;
+  const auto x = [&] {
+    return Value{s.Tensor(c.dtype, {conv.images, conv.in, conv.size, conv.size})};
   };
-  void AddConvolution(const Conv& c) {
-    SampleTensors s;
-    const std::int64_t out_size = (c.size - 1) / c.stride + 1;
-    const std::int64_t padding = c.kernel / 2;
-    const auto x = [&] { return Value{s.Tensor(dtype_, {c.images, c.in, c.size, c.size})}; };
-    const auto y = [&] { return Value{s.Tensor(dtype_, {c.images, c.out, out_size, out_size})}; };
-    const auto w = [&] { return Value{s.Tensor(dtype_, {c.out, c.in, c.kernel, c.kernel})}; };
-    const auto both = [](std::int64_t n) { return Ints({n, n}); };
-    Add("convolution", {"aten::mkldnn_convolution",
-                        {x(), w(), None(), both(padding), both(c.stride), both(1), Int(1)},
+  const auto y = [&] {
+    return Value{s.Tensor(c.dtype, {conv.images, conv.out, out_size, out_size})};
+  };
+  const auto w = [&] {
+    return Value{s.Tensor(c.dtype, {conv.out, conv.in, conv.kernel, conv.kernel})};
+  };
+  const auto both = [](std::int64_t n) { return Ints({n, n}); };
+  c.Add("convolution", {"aten::mkldnn_convolution",
+                        {x(), w(), None(), both(padding), both(conv.stride), both(1), Int(1)},
                         {y()}});
-    Add("convolution backward",
+  c.Add("convolution backward",
         {"aten::convolution_backward",
-         {y(), x(), w(), Ints({0}), both(c.stride), both(padding), both(1), Bool(false), both(0),
+         {y(), x(), w(), Ints({0}), both(conv.stride), both(padding), both(1), Bool(false), both(0),
           Int(1), Value{ValueList{Bool(true), Bool(true), Bool(false)}}},
          {x(), w(), None()}});
-  }
-  // A UNet's way up: twice the size, half the channels.
-  void AddTransposedConvolution(std::int64_t images, std::int64_t in, std::int64_t size) {
-    SampleTensors s;
-    const auto x = [&] { return Value{s.Tensor(dtype_, {images, in, size, size})}; };
-    const auto y = [&] { return Value{s.Tensor(dtype_, {images, in / 2, 2 * size, 2 * size})}; };
-    const auto w = [&] { return Value{s.Tensor(dtype_, {in, in / 2, 2, 2})}; };
-    const auto both = [](std::int64_t n) { return Ints({n, n}); };
-    const Value yes = Bool(true), no = Bool(false);
-    Add("transposed convolution",
+}
+
+// A UNet's way up: twice the size, half the channels.
+void AddTransposedConvolution(CaseList& c, std::int64_t images, std::int64_t in,
+                              std::int64_t size) {
+  SampleTensors s;
+  const auto x = [&] { return Value{s.Tensor(c.dtype, {images, in, size, size})}; };
+  const auto y = [&] { return Value{s.Tensor(c.dtype, {images, in / 2, 2 * size, 2 * size})}; };
+  const auto w = [&] { return Value{s.Tensor(c.dtype, {in, in / 2, 2, 2})}; };
+  const auto both = [](std::int64_t n) { return Ints({n, n}); };
+  const Value yes = Bool(true), no = Bool(false);
+  c.Add("transposed convolution",
         {"aten::_convolution",
          {x(), w(), None(), both(2), both(0), both(1), yes, both(0), Int(1), no, no, yes, yes},
          {y()}});
-    Add("transposed convolution backward", {"aten::convolution_backward",
+  c.Add("transposed convolution backward", {"aten::convolution_backward",
                                             {y(), x(), w(), Ints({0}), both(2), both(0), both(1),
                                              yes, both(0), Int(1), Value{ValueList{yes, yes, no}}},
                                             {x(), w(), None()}});
-  }
+}
 
- private:
-  DType dtype_;
-  std::vector<KernelBenchCase>& cases_;
-};
-
-void AppendProducts(ProductCases& cases, int scale) {
+void AddProducts(CaseList& c) {
   for (const std::int64_t size : {1024, 2048, 4096}) {
-    cases.AddProduct("mm", size, size, size, false, false);
+    AddProduct(c, "mm", size, size, size, false, false);
   }
-  if (scale > 1) {
-    cases.AddProduct("mm", 8192, 8192, 8192, false, false);
+  if (c.scale > 1) {
+    AddProduct(c, "mm", 8192, 8192, 8192, false, false);
   }
   // GPT-2 small: attention's projection to q, k and v, and the wide layer of its MLP.
-  const std::int64_t tokens = std::int64_t{512} * scale;
-  cases.AddProduct("linear", tokens, 2304, 768, false, true);
-  cases.AddProduct("linear", tokens, 3072, 768, false, true);
-  cases.AddLinearWithBias(tokens, 3072, 768);
-  cases.AddProduct("linear, dx", tokens, 768, 3072, false, false);
-  cases.AddProduct("linear, dw", 3072, 768, tokens, true, false);
-  cases.AddBatched(std::int64_t{12} * scale, 512, 512, 64);
-  cases.AddBatched(std::int64_t{12} * scale, 512, 64, 512);
+  const std::int64_t tokens = 512 * c.scale;
+  AddProduct(c, "linear", tokens, 2304, 768, false, true);
+  AddProduct(c, "linear", tokens, 3072, 768, false, true);
+  AddLinearWithBias(c, tokens, 3072, 768);
+  AddProduct(c, "linear, dx", tokens, 768, 3072, false, false);
+  AddProduct(c, "linear, dw", 3072, 768, tokens, true, false);
+  AddBatched(c, 12 * c.scale, 512, 512, 64);
+  AddBatched(c, 12 * c.scale, 512, 64, 512);
 }
 
 std::string DescribeOne(const TensorDesc& tensor) {
@@ -141,21 +139,21 @@ int KernelBenchScale(const DeviceInfo& device) {
 }
 
 std::vector<KernelBenchCase> KernelBenchCases(DType dtype, int scale) {
-  std::vector<KernelBenchCase> list;
-  ProductCases cases(dtype, list);
-  AppendProducts(cases, scale);
-  cases.AddAttention({scale, 12, 512, 64}, true);
-  cases.AddAttention({scale, 8, 1024, 64}, false);
-  cases.AddAttention({4 * scale, 8, 64, 32}, true);  // a small model: many short heads
+  std::vector<KernelBenchCase> cases;
+  CaseList c{dtype, scale, cases};
+  AddProducts(c);
+  AddAttention(c, {c.scale, 12, 512, 64}, true);
+  AddAttention(c, {c.scale, 8, 1024, 64}, false);
+  AddAttention(c, {4 * c.scale, 8, 64, 32}, true);  // a small model: many short heads
   // ResNet-50: the stem, a 3x3 and a 1x1 of the first stage, a 3x3 of the last.
-  const std::int64_t images = std::int64_t{4} * scale;
-  cases.AddConvolution({images, 3, 64, 224, 7, 2});
-  cases.AddConvolution({images, 64, 64, 56, 3, 1});
-  cases.AddConvolution({images, 64, 256, 56, 1, 1});
-  cases.AddConvolution({images, 512, 512, 7, 3, 1});
-  cases.AddTransposedConvolution(images, 128, 28);
-  AppendMemoryBoundCases(dtype, scale, list);
-  return list;
+  const std::int64_t images = 4 * c.scale;
+  AddConvolution(c, {images, 3, 64, 224, 7, 2});
+  AddConvolution(c, {images, 64, 64, 56, 3, 1});
+  AddConvolution(c, {images, 64, 256, 56, 1, 1});
+  AddConvolution(c, {images, 512, 512, 7, 3, 1});
+  AddTransposedConvolution(c, images, 128, 28);
+  AddMemoryBoundCases(c);
+  return cases;
 }
 
 std::string DescribeShapes(const OpCall& call) {

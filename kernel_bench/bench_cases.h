@@ -2,7 +2,9 @@
 // record, at their sizes.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -27,7 +29,16 @@ struct KernelBenchCase {
 // equal neighbours; of more than three kinds the first and the number of tensors.
 [[nodiscard]] std::string DescribeShapes(const OpCall& call);
 
-// For bench_cases.cc: the families that memory binds, in bench_cases_memory.cc.
-void AppendMemoryBoundCases(DType dtype, int scale, std::vector<KernelBenchCase>& cases);
+// Where bench_cases.cc and bench_cases_memory.cc add their cases.
+struct CaseList {
+  DType dtype;
+  std::int64_t scale;
+  std::vector<KernelBenchCase>& cases;
+  void Add(std::string title, OpCall call) {
+    cases.push_back({std::move(title), dtype, std::move(call)});
+  }
+};
+// The families that memory binds.
+void AddMemoryBoundCases(CaseList& c);
 
 }  // namespace reprise

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/clock.h"
+#include "kernels/call_lowering.h"
 
 namespace reprise {
 namespace {
@@ -66,6 +67,24 @@ double Middle(const std::vector<double>& sorted) {
 }
 
 }  // namespace
+
+Result<BenchRuns> PrepareRuns(Device& device, const DeviceInfo& info, const Kernel& kernel,
+                              const OpCall& call, BenchMemory& memory) {
+  BenchRuns runs;
+  for (int i = 0; i < memory.copies(); ++i) {
+    const LowerContext context{memory.copy(i), info, [&](int slot, std::int64_t bytes) {
+                                 return memory.Scratch(slot, bytes);
+                               }};
+    REPRISE_ASSIGN(const std::vector<Launch> lowered,
+                   device.lowering().Lower(kernel, call, context));
+    auto& launches = runs.emplace_back();
+    for (const Launch& launch : lowered) {
+      REPRISE_ASSIGN(auto prepared, device.Prepare(launch));
+      launches.push_back(std::move(prepared));
+    }
+  }
+  return runs;
+}
 
 Status TimeRuns(Stream& stream, const BenchRuns& runs, const KernelBenchOptions& options,
                 LimitProbe* probe, KernelBenchRow& row) {

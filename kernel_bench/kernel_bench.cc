@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "kernel_bench/bench_memory.h"
 #include "kernel_bench/bench_timing.h"
 #include "kernels/baseline.h"
-#include "kernels/call_lowering.h"
 
 namespace reprise {
 namespace {
@@ -65,7 +63,6 @@ class KernelBench {
   }
 
   void RunCase(const KernelBenchCase& one);
-  Result<BenchRuns> PrepareOurs(const Kernel& kernel, const OpCall& call, BenchMemory& memory);
   Result<BenchRuns> PrepareBaseline(const Baseline& baseline, const OpCall& call,
                                     const BenchMemory& memory);
   void RunBaseline(const Baseline& baseline, const OpCall& call, const BenchMemory& memory,
@@ -124,31 +121,13 @@ void KernelBench::RunCase(const KernelBenchCase& one) {
     row.skipped = memory.error().message;
     return Finish(std::move(row));
   }
-  Time(PrepareOurs(*kernel, one.call, **memory), row);
+  Time(PrepareRuns(device_, device_.info(), *kernel, one.call, **memory), row);
   Finish(row);
   for (const auto& baseline : baselines_.here) {
     if (baseline->Supports(one.call)) {
       RunBaseline(*baseline, one.call, **memory, row);
     }
   }
-}
-
-Result<BenchRuns> KernelBench::PrepareOurs(const Kernel& kernel, const OpCall& call,
-                                           BenchMemory& memory) {
-  BenchRuns runs;
-  for (int i = 0; i < memory.copies(); ++i) {
-    const LowerContext context{memory.copy(i), device_.info(), [&](int slot, std::int64_t bytes) {
-                                 return memory.Scratch(slot, bytes);
-                               }};
-    REPRISE_ASSIGN(const std::vector<Launch> lowered,
-                   device_.lowering().Lower(kernel, call, context));
-    auto& launches = runs.emplace_back();
-    for (const Launch& launch : lowered) {
-      REPRISE_ASSIGN(auto prepared, device_.Prepare(launch));
-      launches.push_back(std::move(prepared));
-    }
-  }
-  return runs;
 }
 
 Result<BenchRuns> KernelBench::PrepareBaseline(const Baseline& baseline, const OpCall& call,

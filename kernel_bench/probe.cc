@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/clock.h"
 #include "kernels/call_lowering.h"

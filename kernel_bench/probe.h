@@ -3,7 +3,6 @@
 // copy are, without compiling anything for it.)
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>

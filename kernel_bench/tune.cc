@@ -5,9 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "kernel_bench/bench_memory.h"
 #include "kernel_bench/bench_timing.h"
-#include "kernels/call_lowering.h"
 #include "kernels/ops/products/gemm_tiles.h"
 #include "kernels/samples.h"
 
@@ -70,7 +68,6 @@ class GemmTuner {
 
   void TuneLayout(std::string_view program, DType dtype, const std::string& layout);
   void Measure(const OpCall& call, BenchMemory& memory, TuneRow& row);
-  Result<BenchRuns> Prepare(const OpCall& call, BenchMemory& memory, const TunedGemm& kind);
 
   Device& device_;
   const TuneOptions& options_;
@@ -80,30 +77,12 @@ class GemmTuner {
   TuneResult result_;
 };
 
-Result<BenchRuns> GemmTuner::Prepare(const OpCall& call, BenchMemory& memory,
-                                     const TunedGemm& kind) {
-  DeviceInfo info = device_.info();
-  info.tuning.gemm = {kind};
-  const Kernel* kernel = KernelRegistry::Builtin().Find(call);
-  BenchRuns runs;
-  for (int i = 0; i < memory.copies(); ++i) {
-    const LowerContext context{memory.copy(i), info, [&](int slot, std::int64_t bytes) {
-                                 return memory.Scratch(slot, bytes);
-                               }};
-    REPRISE_ASSIGN(const std::vector<Launch> lowered,
-                   device_.lowering().Lower(*kernel, call, context));
-    auto& launches = runs.emplace_back();
-    for (const Launch& launch : lowered) {
-      REPRISE_ASSIGN(auto prepared, device_.Prepare(launch));
-      launches.push_back(std::move(prepared));
-    }
-  }
-  return runs;
-}
-
 // Keeps the better of this time and the row's.
 void GemmTuner::Measure(const OpCall& call, BenchMemory& memory, TuneRow& row) {
-  const Result<BenchRuns> runs = Prepare(call, memory, row.kind);
+  DeviceInfo info = device_.info();
+  info.tuning.gemm = {row.kind};
+  const Result<BenchRuns> runs =
+      PrepareRuns(device_, info, *KernelRegistry::Builtin().Find(call), call, memory);
   KernelBenchRow times;
   const Status status =
       runs ? TimeRuns(*stream_, *runs, timing_, nullptr, times) : tl::unexpected(runs.error());

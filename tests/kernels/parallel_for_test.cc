@@ -109,7 +109,8 @@ class LargeCalls : public OnBackend {
 
 TEST_P(LargeCalls, MatchReference) {
   std::vector<KernelBenchCase> cases;
-  AppendMemoryBoundCases(DType::kFloat32, 1, cases);
+  CaseList list{DType::kFloat32, 1, cases};
+  AddMemoryBoundCases(list);
   for (const KernelBenchCase& one : cases) {
     SCOPED_TRACE(one.title);
     ExpectReference(one.call);
