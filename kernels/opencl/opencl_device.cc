@@ -43,16 +43,12 @@ KernelTuning TuningFor(const std::string& name, const std::string& driver,
   return tuning;
 }
 
-// The cl::Buffer of one of our buffers, if [offset, offset + bytes) lies inside it.
-Result<cl::Buffer> MemoryOf(Buffer* buffer, std::int64_t offset, std::int64_t bytes) {
-  const auto* opencl = dynamic_cast<const OpenClBuffer*>(buffer);
-  if (opencl == nullptr) {
+Status CheckHolds(const Buffer* buffer, std::int64_t offset, std::int64_t bytes) {
+  if (dynamic_cast<const OpenClBuffer*>(buffer) == nullptr) {
     return UsageError("a buffer of another backend, or none, was given to OpenCL");
   }
-  if (!opencl->Holds(offset, bytes)) {
-    return UsageError("copy or fill beyond the end of a buffer");
-  }
-  return opencl->memory();
+  return buffer->Holds(offset, bytes) ? Status()
+                                      : UsageError("copy or fill beyond the end of a buffer");
 }
 
 // clSetKernelArg by the alternative that an argument holds.
@@ -132,7 +128,7 @@ class OpenClDevice : public Device {
  private:
   Launched PrepareKernel(const DeviceKernel& kernel);
   Launched PrepareCopy(const DeviceCopy& copy);
-  Launched PrepareFill(const DeviceFill& fill);
+  Launched PrepareFill(DeviceFill fill);
 
   DeviceInfo info_;
   cl::Context context_;
@@ -262,37 +258,27 @@ Launched OpenClDevice::PrepareKernel(const DeviceKernel& kernel) {
 }
 
 Launched OpenClDevice::PrepareCopy(const DeviceCopy& copy) {
+  REPRISE_TRY(CheckHolds(copy.dst, copy.dst_offset_bytes, copy.bytes));
+  REPRISE_TRY(CheckHolds(copy.src, copy.src_offset_bytes, copy.bytes));
   auto launch = std::make_unique<OpenClLaunch>();
-  OpenClLaunch::Copy command;
-  REPRISE_ASSIGN(command.dst, MemoryOf(copy.dst, copy.dst_offset_bytes, copy.bytes));
-  REPRISE_ASSIGN(command.src, MemoryOf(copy.src, copy.src_offset_bytes, copy.bytes));
-  command.dst_offset = static_cast<std::size_t>(copy.dst_offset_bytes);
-  command.src_offset = static_cast<std::size_t>(copy.src_offset_bytes);
-  command.bytes = static_cast<std::size_t>(copy.bytes);
   launch->empty = copy.bytes == 0;
-  launch->command.emplace<OpenClLaunch::Copy>(std::move(command));
+  launch->command = copy;
   return launch;
 }
 
-Launched OpenClDevice::PrepareFill(const DeviceFill& fill) {
-  auto launch = std::make_unique<OpenClLaunch>();
-  OpenClLaunch::Fill command;
-  REPRISE_ASSIGN(command.dst, MemoryOf(fill.dst, fill.offset_bytes, fill.bytes));
-  command.offset = static_cast<std::size_t>(fill.offset_bytes);
-  command.bytes = static_cast<std::size_t>(fill.bytes);
-  command.pattern = fill.pattern;
-  const auto all_equal = [&] {
-    return std::equal(command.pattern.begin() + 1, command.pattern.end(), command.pattern.begin());
-  };
-  if (!command.pattern.empty() && all_equal()) {
-    command.pattern.resize(1);  // needs no alignment
+Launched OpenClDevice::PrepareFill(DeviceFill fill) {
+  REPRISE_TRY(CheckHolds(fill.dst, fill.offset_bytes, fill.bytes));
+  std::vector<std::byte>& pattern = fill.pattern;
+  if (!pattern.empty() && std::equal(pattern.begin() + 1, pattern.end(), pattern.begin())) {
+    pattern.resize(1);  // needs no alignment
   }
-  if (command.pattern.empty() || command.offset % command.pattern.size() != 0 ||
-      command.bytes % command.pattern.size() != 0) {
+  const std::int64_t size = std::ssize(pattern);
+  if (size == 0 || fill.offset_bytes % size != 0 || fill.bytes % size != 0) {
     return UsageError("a fill that is not of whole, aligned patterns");
   }
+  auto launch = std::make_unique<OpenClLaunch>();
   launch->empty = fill.bytes == 0;
-  launch->command.emplace<OpenClLaunch::Fill>(std::move(command));
+  launch->command = std::move(fill);
   return launch;
 }
 

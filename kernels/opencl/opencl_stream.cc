@@ -10,6 +10,12 @@ constexpr int kFlushEvery = 32;
 constexpr std::size_t kWindow = 2048;
 constexpr std::size_t kHardLimit = 8192;
 
+std::size_t Size(std::int64_t bytes) { return static_cast<std::size_t>(bytes); }
+
+cl_mem MemoryOf(const Buffer* buffer) {
+  return static_cast<const OpenClBuffer*>(buffer)->memory()();
+}
+
 std::size_t Dimensions(const std::array<std::size_t, 3>& global) {
   return global[2] > 1 ? 3 : (global[1] > 1 ? 2 : 1);
 }
@@ -78,10 +84,11 @@ Status OpenClStream::EnqueueLaunch(const OpenClLaunch& launch, cl_event* event) 
           event);
     });
   }
-  if (const auto* copy = std::get_if<OpenClLaunch::Copy>(&launch.command)) {
+  if (const auto* copy = std::get_if<DeviceCopy>(&launch.command)) {
     return Command("enqueueing a copy", [&](cl_uint count, const cl_event* waits) {
-      return clEnqueueCopyBuffer(queue_(), copy->src(), copy->dst(), copy->src_offset,
-                                 copy->dst_offset, copy->bytes, count, waits, event);
+      return clEnqueueCopyBuffer(queue_(), MemoryOf(copy->src), MemoryOf(copy->dst),
+                                 Size(copy->src_offset_bytes), Size(copy->dst_offset_bytes),
+                                 Size(copy->bytes), count, waits, event);
     });
   }
   if (const auto* foreign = std::get_if<OpenClLaunch::Foreign>(&launch.command)) {
@@ -93,10 +100,11 @@ Status OpenClStream::EnqueueLaunch(const OpenClLaunch& launch, cl_event* event) 
         }));
     return foreign->enqueue(queue_(), event);
   }
-  const auto& fill = std::get<OpenClLaunch::Fill>(launch.command);
+  const auto& fill = std::get<DeviceFill>(launch.command);
   return Command("enqueueing a fill", [&](cl_uint count, const cl_event* waits) {
-    return clEnqueueFillBuffer(queue_(), fill.dst(), fill.pattern.data(), fill.pattern.size(),
-                               fill.offset, fill.bytes, count, waits, event);
+    return clEnqueueFillBuffer(queue_(), MemoryOf(fill.dst), fill.pattern.data(),
+                               fill.pattern.size(), Size(fill.offset_bytes), Size(fill.bytes),
+                               count, waits, event);
   });
 }
 
@@ -166,8 +174,7 @@ Result<std::byte*> OpenClStream::Map(Buffer& buffer, std::int64_t offset_bytes,
   REPRISE_TRY(Command("mapping a buffer", [&](cl_uint count, const cl_event* waits) {
     cl_int code = CL_SUCCESS;
     mapped = clEnqueueMapBuffer(queue_(), memory->memory()(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
-                                static_cast<std::size_t>(offset_bytes),
-                                static_cast<std::size_t>(bytes), count, waits, nullptr, &code);
+                                Size(offset_bytes), Size(bytes), count, waits, nullptr, &code);
     return code;
   }));
   return static_cast<std::byte*>(mapped);
@@ -193,9 +200,8 @@ Status OpenClStream::Upload(Buffer& dst, std::int64_t offset_bytes, const void* 
     return {};
   }
   return Command("an upload", [&](cl_uint count, const cl_event* waits) {
-    return clEnqueueWriteBuffer(queue_(), buffer->memory()(), CL_FALSE,
-                                static_cast<std::size_t>(offset_bytes),
-                                static_cast<std::size_t>(bytes), src, count, waits, nullptr);
+    return clEnqueueWriteBuffer(queue_(), buffer->memory()(), CL_FALSE, Size(offset_bytes),
+                                Size(bytes), src, count, waits, nullptr);
   });
 }
 
@@ -209,9 +215,8 @@ Status OpenClStream::Download(void* dst, const Buffer& src, std::int64_t offset_
     return {};
   }
   return Command("a download", [&](cl_uint count, const cl_event* waits) {
-    return clEnqueueReadBuffer(queue_(), buffer->memory()(), CL_FALSE,
-                               static_cast<std::size_t>(offset_bytes),
-                               static_cast<std::size_t>(bytes), dst, count, waits, nullptr);
+    return clEnqueueReadBuffer(queue_(), buffer->memory()(), CL_FALSE, Size(offset_bytes),
+                               Size(bytes), dst, count, waits, nullptr);
   });
 }
 

@@ -24,8 +24,9 @@ class OpenClBuffer : public Buffer {
   std::int64_t bytes_;
 };
 
-// What Prepare() makes of a launch. Copies and fills of nothing, and kernels over nothing, have
-// `empty` set and enqueue only a marker where times are asked for.
+// What Prepare() makes of a launch, whose buffers are OpenClBuffers that hold what it names. Copies
+// and fills of nothing, and kernels over nothing, have `empty` set and enqueue only a marker where
+// times are asked for.
 struct OpenClLaunch : public PreparedLaunch {
   struct KernelRange {
     cl::Kernel kernel;  // its own, with all arguments set
@@ -33,21 +34,12 @@ struct OpenClLaunch : public PreparedLaunch {
     std::array<std::size_t, 3> local;
     bool has_local;
   };
-  struct Copy {
-    cl::Buffer dst, src;
-    std::size_t dst_offset, src_offset, bytes;
-  };
-  struct Fill {
-    cl::Buffer dst;
-    std::size_t offset, bytes;
-    std::vector<std::byte> pattern;
-  };
   // Another library's commands, which it enqueues itself; `event`, where not null, gets the last.
   struct Foreign {
     std::function<Status(cl_command_queue queue, cl_event* event)> enqueue;
   };
   bool empty = false;
-  std::variant<KernelRange, Copy, Fill, Foreign> command;
+  std::variant<KernelRange, DeviceCopy, DeviceFill, Foreign> command;
 };
 
 class OpenClEvent : public Event {
