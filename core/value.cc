@@ -26,16 +26,23 @@ void Collect(const ValueList& values, std::vector<const TensorDesc*>& out) {
 const TensorDesc* OpCall::InputTensor(std::size_t i) const { return DefinedTensor(inputs, i); }
 const TensorDesc* OpCall::OutputTensor(std::size_t i) const { return DefinedTensor(outputs, i); }
 
+const Value& OpCall::Argument(std::size_t i) const {
+  static const Value none;
+  return i < inputs.size() ? inputs[i] : none;
+}
+
+std::vector<const TensorDesc*> OpCall::InputTensors(std::size_t i) const {
+  const ValueList* list = Argument(i).AsList();
+  return list == nullptr ? std::vector<const TensorDesc*>() : TensorsIn(*list);
+}
+
 std::vector<std::int64_t> OpCall::InputInts(std::size_t i) const {
   std::vector<std::int64_t> out;
-  if (i >= inputs.size()) {
-    return out;
-  }
-  if (const ValueList* list = inputs[i].AsList()) {
+  if (const ValueList* list = Argument(i).AsList()) {
     for (const Value& value : *list) {
       out.push_back(value.AsNumber<std::int64_t>(0));
     }
-  } else if (const auto* one = std::get_if<std::int64_t>(&inputs[i].data)) {
+  } else if (const auto* one = std::get_if<std::int64_t>(&Argument(i).data)) {
     out.push_back(*one);
   }
   return out;

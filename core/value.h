@@ -99,6 +99,10 @@ struct OpCall {
   // The i-th input/output if it is a defined tensor, else nullptr.
   [[nodiscard]] const TensorDesc* InputTensor(std::size_t i) const;
   [[nodiscard]] const TensorDesc* OutputTensor(std::size_t i) const;
+  // The i-th input, None where the capture has fewer.
+  [[nodiscard]] const Value& Argument(std::size_t i) const;
+  // The tensors of the i-th input, a list; empty if it is none.
+  [[nodiscard]] std::vector<const TensorDesc*> InputTensors(std::size_t i) const;
   // The i-th input as integers (a list, or one integer), empty if absent.
   [[nodiscard]] std::vector<std::int64_t> InputInts(std::size_t i) const;
 };
