@@ -2,8 +2,6 @@
 // complete rather than fast; a RunOnHost whose speed matters has its own loops.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <span>
@@ -35,16 +33,16 @@ class HostTensor {
 
   [[nodiscard]] const TensorDesc& desc() const { return *desc_; }
   [[nodiscard]] DType dtype() const { return desc_->dtype; }
-  [[nodiscard]] const std::vector<std::int64_t>& shape() const { return desc_->shape; }
   [[nodiscard]] std::int64_t count() const { return ElementCount(desc_->shape); }
   [[nodiscard]] std::byte* data() const { return data_; }
-  // The first element as T*; for tensors whose dtype is T's.
+  // The first element, and as T*, for tensors whose dtype is T's.
+  [[nodiscard]] std::byte* first() const { return data_ + desc_->offset * SizeOf(dtype()); }
   template <typename T>
   [[nodiscard]] T* As() const {
     return reinterpret_cast<T*>(data_) + desc_->offset;
   }
 
-  // By offset from the storage's start (OffsetOf, or ForEachElement's).
+  // By offset from the storage's start (OffsetOf).
   [[nodiscard]] double Get(std::int64_t offset) const { return LoadDouble(data_, dtype(), offset); }
   [[nodiscard]] std::int64_t GetInt(std::int64_t offset) const {
     return LoadInt(data_, dtype(), offset);
@@ -63,41 +61,5 @@ class HostTensor {
   const TensorDesc* desc_;
   std::byte* data_;
 };
-
-// Calls body(offsets) for every index of `shape` in row-major order, where offsets[k] is where
-// tensors[k], broadcast to the shape, has that element.
-template <std::size_t N, typename Body>
-void ForEachElement(const std::vector<std::int64_t>& shape,
-                    const std::array<const TensorDesc*, N>& tensors, Body&& body) {
-  std::array<std::vector<std::int64_t>, N> strides;
-  std::array<std::int64_t, N> at;
-  for (std::size_t k = 0; k < N; ++k) {
-    at[k] = tensors[k]->offset;
-    strides[k].assign(shape.size(), 0);
-    for (std::size_t i = 1; i <= std::min(shape.size(), tensors[k]->shape.size()); ++i) {
-      if (tensors[k]->shape[tensors[k]->shape.size() - i] != 1) {
-        strides[k][shape.size() - i] = tensors[k]->strides[tensors[k]->strides.size() - i];
-      }
-    }
-  }
-  const std::int64_t count = ElementCount(shape);
-  std::vector<std::int64_t> index(shape.size(), 0);
-  for (std::int64_t i = 0; i < count; ++i) {
-    body(static_cast<const std::array<std::int64_t, N>&>(at));
-    for (std::size_t d = shape.size(); d-- > 0;) {
-      ++index[d];
-      for (std::size_t k = 0; k < N; ++k) {
-        at[k] += strides[k][d];
-      }
-      if (index[d] < shape[d]) {
-        break;
-      }
-      for (std::size_t k = 0; k < N; ++k) {
-        at[k] -= strides[k][d] * shape[d];
-      }
-      index[d] = 0;
-    }
-  }
-}
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/ops/common/host_clones.h"
 #include "kernels/tensor_access.h"
@@ -113,6 +114,30 @@ void StoreBools(const C* values, std::int64_t n, std::byte* data, std::int64_t a
   }
 }
 
+// Calls body(first offset, stride, n) for runs along the last dimension, in row-major order; for
+// all at once where they are dense.
+template <typename Body>
+void ForEachRun(const TensorDesc& tensor, Body&& body) {
+  const std::size_t rank = tensor.shape.size();
+  const std::int64_t count = ElementCount(tensor.shape);
+  const bool dense = rank == 0 || IsContiguous(tensor);
+  const std::int64_t n = dense ? count : tensor.shape.back();
+  const std::int64_t stride = dense ? 1 : tensor.strides.back();
+  std::vector<std::int64_t> index(rank, 0);
+  std::int64_t at = tensor.offset;
+  for (std::int64_t done = 0; done < count; done += n) {
+    body(at, stride, n);
+    for (std::size_t d = dense ? 0 : rank - 1; d-- > 0;) {
+      at += tensor.strides[d];
+      if (++index[d] < tensor.shape[d]) {
+        break;
+      }
+      at -= tensor.strides[d] * tensor.shape[d];
+      index[d] = 0;
+    }
+  }
+}
+
 }  // namespace
 
 template <typename C>
@@ -183,9 +208,27 @@ void StoreRun(const C* values, std::int64_t n, std::byte* data, DType dtype, std
   StoreOneByOne(values, n, data, dtype, at, stride);
 }
 
-#define INSTANTIATE(C)                                                                          \
-  template void LoadRun(const std::byte*, DType, std::int64_t, std::int64_t, C*, std::int64_t); \
-  template void StoreRun(const C*, std::int64_t, std::byte*, DType, std::int64_t, std::int64_t);
+template <typename C>
+void LoadAll(const std::byte* data, const TensorDesc& tensor, C* out) {
+  ForEachRun(tensor, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
+    LoadRun(data, tensor.dtype, at, stride, out, n);
+    out += n;
+  });
+}
+
+template <typename C>
+void StoreAll(const C* values, std::byte* data, const TensorDesc& tensor) {
+  ForEachRun(tensor, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
+    StoreRun(values, n, data, tensor.dtype, at, stride);
+    values += n;
+  });
+}
+
+#define INSTANTIATE(C)                                                                           \
+  template void LoadRun(const std::byte*, DType, std::int64_t, std::int64_t, C*, std::int64_t);  \
+  template void StoreRun(const C*, std::int64_t, std::byte*, DType, std::int64_t, std::int64_t); \
+  template void LoadAll(const std::byte*, const TensorDesc&, C*);                                \
+  template void StoreAll(const C*, std::byte*, const TensorDesc&);
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(std::int64_t)

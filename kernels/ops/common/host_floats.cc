@@ -30,11 +30,7 @@ Result<FloatsIn> FloatsIn::Read(const TensorDesc& tensor, const HostBindings& me
     return out;
   }
   out.copy_.resize(static_cast<std::size_t>(bound.count()));
-  float* to = out.copy_.data();
-  ForEachRun(tensor, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
-    LoadRun(bound.data(), tensor.dtype, at, stride, to, n);
-    to += n;
-  });
+  LoadAll(bound.data(), tensor, out.copy_.data());
   out.data_ = out.copy_.data();
   return out;
 }
@@ -74,11 +70,7 @@ Status FloatsOut::Store(const HostBindings& memory) const {
     return {};
   }
   REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(*tensor_, memory));
-  const float* from = copy_.data();
-  ForEachRun(*tensor_, [&](std::int64_t at, std::int64_t stride, std::int64_t n) {
-    StoreRun(from, n, bound.data(), tensor_->dtype, at, stride);
-    from += n;
-  });
+  StoreAll(copy_.data(), bound.data(), *tensor_);
   return {};
 }
 

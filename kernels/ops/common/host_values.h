@@ -11,7 +11,7 @@ namespace reprise {
 
 using Doubles = std::vector<double>;
 using Integers = std::vector<std::int64_t>;
-using Bits = std::vector<std::uint64_t>;  // elements as they are stored
+using Bits = std::vector<std::int64_t>;  // elements as they are stored
 
 [[nodiscard]] Result<Doubles> ReadDoubles(const TensorDesc& tensor, const HostBindings& memory);
 [[nodiscard]] Result<Integers> ReadIntegers(const TensorDesc& tensor, const HostBindings& memory);

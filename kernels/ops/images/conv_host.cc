@@ -36,8 +36,7 @@ class Operand {
     Operand x;
     const auto type = TypeOf(host.dtype());
     x.any_ = dnnl::memory::desc(dims, type, dnnl::memory::format_tag::any);
-    std::byte* first = host.data() + t.tensor->offset * SizeOf(host.dtype());
-    x.own_ = dnnl::memory(dnnl::memory::desc(dims, type, strides), Engine(), first);
+    x.own_ = dnnl::memory(dnnl::memory::desc(dims, type, strides), Engine(), host.first());
     return x;
   }
   [[nodiscard]] const memory::desc& any() const { return any_; }
@@ -70,7 +69,7 @@ class Operand {
 Result<memory> BindVector(const TensorDesc& t, const HostBindings& memory) {
   REPRISE_ASSIGN(const HostTensor host, HostTensor::Bind(t, memory));
   const dnnl::memory::desc desc({t.shape[0]}, TypeOf(t.dtype), dnnl::memory::dims{1});
-  return dnnl::memory(desc, Engine(), host.data() + t.offset * SizeOf(t.dtype));
+  return dnnl::memory(desc, Engine(), host.first());
 }
 
 class HostConv {

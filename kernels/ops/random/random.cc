@@ -1,13 +1,12 @@
 // Random numbers and dropout. The original's generator is not reproduced: numbers come from a
 // counter-based hash with a seed per storage, the same on every backend and in every run.
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "kernels/cpu/non_temporal_store.h"
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_convert.h"
 #include "kernels/ops/common/host_floats.h"
+#include "kernels/ops/common/host_values.h"
 #include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/random/random_draw.h"
 #include "kernels/ops/random/random_loops.h"
@@ -97,8 +96,8 @@ std::optional<RandomCall> ParseRandom(const OpCall& call) {
   for (const RealKind& kind : kRealKinds) {
     if (kind.name == call.name) {
       parsed.kind = kind.kind;
-      parsed.p = NumberOr(Argument(call, 1), kind.p);
-      parsed.q = NumberOr(Argument(call, 2), kind.q);
+      parsed.p = NumberOr(call.Argument(1), kind.p);
+      parsed.q = NumberOr(call.Argument(2), kind.q);
       // bernoulli(self) draws with the probabilities in self, bernoulli_(self, p) with p's.
       parsed.probabilities = call.name == "aten::bernoulli"    ? call.InputTensor(0)
                              : call.name == "aten::bernoulli_" ? call.InputTensor(1)
@@ -125,22 +124,25 @@ void LowerRandom(const RandomCall& call, RowLowering& rows) {
 }
 
 Status RunRandom(const RandomCall& call, const HostBindings& memory) {
-  REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*call.out, memory));
-  const TensorDesc& second = call.probabilities != nullptr ? *call.probabilities : *call.out;
-  REPRISE_ASSIGN(const HostTensor probabilities, HostTensor::Bind(second, memory));
-  const auto draw = [&](std::int64_t i, std::int64_t to, std::int64_t from) {
-    const std::uint64_t bits = BitsOfDraw(call, i);
-    if (call.kind == RandomKind::kIntegers) {
-      out.SetInt(to, call.from + static_cast<std::int64_t>(bits % call.range));
-    } else {
-      const double own = call.probabilities != nullptr ? probabilities.Get(from) : call.p;
-      out.Set(to, DrawReal(call, bits, own));
+  const std::int64_t count = Count(*call.out);
+  if (call.kind == RandomKind::kIntegers) {
+    Integers draws;
+    for (std::int64_t i = 0; i < count; ++i) {
+      draws.push_back(call.from + static_cast<std::int64_t>(BitsOfDraw(call, i) % call.range));
     }
-  };
-  std::int64_t i = 0;
-  ForEachElement<2>(call.out->shape, {call.out, &second},
-                    [&](const auto& at) { draw(i++, at[0], at[1]); });
-  return {};
+    return WriteIntegers(*call.out, memory, draws);
+  }
+  Doubles values(static_cast<std::size_t>(count), call.p);  // probabilities, then draws
+  if (call.probabilities != nullptr) {
+    const TensorDesc& p = *call.probabilities;
+    const Dims& shape = call.out->shape;
+    const TensorDesc wide = ViewOf(p, shape, BroadcastStrides(p, shape), p.offset);
+    REPRISE_ASSIGN(values, ReadDoubles(wide, memory));
+  }
+  for (std::int64_t i = 0; double& value : values) {
+    value = DrawReal(call, BitsOfDraw(call, i++), value);
+  }
+  return WriteDoubles(*call.out, memory, values);
 }
 
 // Whether loops draw it: dense, one probability for all; real numbers in float32.
@@ -205,8 +207,8 @@ std::optional<Dropout> ParseDropout(const OpCall& call) {
     return std::nullopt;
   }
   Dropout dropout{call.InputTensor(0), call.OutputTensor(0), call.OutputTensor(1),
-                  static_cast<float>(NumberOr(Argument(call, 1), 0.5))};
-  if (!TruthOr(Argument(call, 2), true)) {
+                  static_cast<float>(NumberOr(call.Argument(1), 0.5))};
+  if (!TruthOr(call.Argument(2), true)) {
     dropout.p = 0;
   }
   for (const TensorDesc* tensor : {dropout.in, dropout.out, dropout.mask}) {
@@ -274,9 +276,7 @@ Status RunRandomOnHost(const RandomCall& call, const HostBindings& memory) {
 }
 
 std::vector<OpCall> RandomSamples() {
-  using samples::Double;
-  using samples::Int;
-  using samples::None;
+  using samples::Double, samples::Int, samples::None;
   std::vector<OpCall> calls;
   samples::SampleTensors t;
   using enum DType;

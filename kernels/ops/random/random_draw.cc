@@ -1,5 +1,7 @@
 #include "kernels/ops/random/random_draw.h"
 
+#include <cmath>
+
 namespace reprise {
 namespace {
 

@@ -1,7 +1,6 @@
 // The numbers of random.cl on the host.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "core/value.h"
