@@ -1,24 +1,10 @@
 // Scaled dot-product attention.
 #include "core/operator_arguments.h"
-#include "costs/attention_pairs.h"
+#include "costs/call_meaning.h"
 #include "costs/operands.h"
 #include "costs/rules.h"
 
-namespace reprise {
-namespace {
-
-// 1 + 2 + … + n.
-double SumTo(double n) { return n > 0 ? n * (n + 1) / 2 : 0; }
-
-}  // namespace
-
-// The sum over all queries of what is above 0, less what is above the number of keys.
-double CausalPairs(double queries, double keys, double shift) {
-  return SumTo(queries + shift) - SumTo(shift) - SumTo(queries + shift - keys) +
-         SumTo(shift - keys);
-}
-
-namespace cost_rules {
+namespace reprise::cost_rules {
 namespace {
 
 // Of each pair: scale, largest, difference, exponential, sum; backward: scale, difference,
@@ -51,7 +37,7 @@ std::optional<Cost> Attention(const OpCall& call) {
     }
   }
   for (const int at : places.All("absent")) {
-    const Value& value = ArgumentOf(call, static_cast<std::size_t>(at));
+    const Value& value = call.Argument(static_cast<std::size_t>(at));
     if (call.InputTensor(static_cast<std::size_t>(at)) != nullptr ||
         value.AsNumber<double>(-1) >= 0) {
       return std::nullopt;  // lengths, slopes, windows
@@ -79,5 +65,4 @@ std::optional<Cost> Attention(const OpCall& call) {
               2 * forward};
 }
 
-}  // namespace cost_rules
-}  // namespace reprise
+}  // namespace reprise::cost_rules

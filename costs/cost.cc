@@ -1,6 +1,5 @@
 #include "costs/cost.h"
 
-#include <string_view>
 #include <unordered_map>
 
 #include "core/operators.h"

@@ -1,9 +1,8 @@
 // Element-wise operators and those that are made of them.
-#include <array>
 #include <unordered_map>
 
 #include "core/operator_arguments.h"
-#include "costs/formula.h"
+#include "costs/call_meaning.h"
 #include "costs/operands.h"
 #include "costs/rules.h"
 #include "costs/steps.h"
@@ -70,10 +69,7 @@ std::optional<Cost> Where(const OpCall& call) {
 }
 
 std::optional<Cost> Glu(const OpCall& call) {
-  const TensorDesc* out = call.OutputTensor(0);
-  return out == nullptr
-             ? std::nullopt
-             : std::optional(Cost{FormulaFlops("glu") * Elements(out), OperandBytes(call)});
+  return PerElement(call.OutputTensor(0), FormulaFlops("glu"), OperandBytes(call));
 }
 
 // The gradients of both halves, one after the other.

@@ -1,5 +1,4 @@
 // Pooling and resampling of images.
-#include <algorithm>
 
 #include "core/operator_arguments.h"
 #include "costs/operands.h"

@@ -126,14 +126,14 @@ std::optional<Cost> Select(const OpCall& call) {
 // index_put(self, indices, values, accumulate)
 std::optional<Cost> Put(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
-  const ValueList* list = ArgumentOf(call, 1).AsList();
+  const ValueList* list = call.Argument(1).AsList();
   const TensorDesc* values = call.InputTensor(2);
   if (self == nullptr || list == nullptr || values == nullptr) {
     return std::nullopt;
   }
   const auto indices = TensorsIn(*list);
   Cost cost = Written(call, *self, Selected(*self, *list, *values), Bytes(indices) + Bytes(values),
-                      IsTrue(ArgumentOf(call, 3), false));
+                      IsTrue(call.Argument(3), false));
   return Cost{cost.flops + MaskTests(indices), cost.bytes};
 }
 
@@ -148,7 +148,7 @@ std::optional<Cost> PutAlong(const OpCall& call) {
   double written = Elements(index);
   if (call.name.starts_with("aten::index_") && !self->shape.empty()) {
     const auto rank = static_cast<std::int64_t>(self->shape.size());
-    std::int64_t dim = ArgumentOf(call, 1).AsNumber<std::int64_t>(0);
+    std::int64_t dim = call.Argument(1).AsNumber<std::int64_t>(0);
     dim += dim < 0 ? rank : 0;
     for (std::int64_t d = 0; d < rank; ++d) {
       written *= d == dim ? 1 : static_cast<double>(self->shape[static_cast<std::size_t>(d)]);
@@ -158,7 +158,7 @@ std::optional<Cost> PutAlong(const OpCall& call) {
   const bool adds = index_adds || call.name.starts_with("aten::scatter_add") ||
                     call.name.starts_with("aten::scatter_reduce");
   const Cost cost = Written(call, *self, written, Bytes(index) + Bytes(call.InputTensor(3)), adds);
-  const bool scales = index_adds && ArgumentOf(call, 4).AsNumber<double>(1) != 1;
+  const bool scales = index_adds && call.Argument(4).AsNumber<double>(1) != 1;
   return Cost{cost.flops + (scales ? written : 0), cost.bytes};
 }
 

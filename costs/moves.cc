@@ -1,5 +1,4 @@
 // Copies, constants, sequences and random numbers.
-#include <algorithm>
 
 #include "costs/operands.h"
 #include "costs/rules.h"
@@ -20,7 +19,7 @@ std::optional<Cost> ReadAndWrite(const OpCall& call) { return Cost{0, OperandByt
 
 // split_with_sizes_copy(self, sizes, dim, *, out[]): the parts, which may be less than self.
 std::optional<Cost> SplitCopy(const OpCall& call) {
-  auto parts = ListOf(call, 3);
+  auto parts = call.InputTensors(3);
   if (parts.empty()) {
     parts = TensorsIn(call.outputs);
   }
@@ -29,21 +28,20 @@ std::optional<Cost> SplitCopy(const OpCall& call) {
 
 // all_gather_copy_in(inputs, output, …): this rank's part of the output.
 std::optional<Cost> GatherCopyIn(const OpCall& call) {
-  const auto inputs = ListOf(call, 0);
+  const auto inputs = call.InputTensors(0);
   return inputs.empty() ? std::nullopt : std::optional(Cost{0, 2 * Bytes(inputs)});
 }
 
 // The gradient of padding or of windows: an addition for each element that is read.
 std::optional<Cost> FoldBack(const OpCall& call) {
   const TensorDesc* from = call.InputTensor(0);
-  return from == nullptr ? std::nullopt
-                         : std::optional(Cost{Elements(from), Bytes(from) + ResultBytes(call)});
+  return PerElement(from, 1, Bytes(from) + ResultBytes(call));
 }
 
 // start + i step
 std::optional<Cost> Sequence(const OpCall& call) {
   const TensorDesc* out = call.OutputTensor(0);
-  return out == nullptr ? std::nullopt : std::optional(Cost{2 * Elements(out), Bytes(out)});
+  return PerElement(out, 2, Bytes(out));
 }
 
 // bernoulli(self) and bernoulli_(self, p) read their probabilities; self is otherwise overwritten.
@@ -52,15 +50,12 @@ std::optional<Cost> Random(const OpCall& call) {
   if (out == nullptr) {
     out = InPlace(call) ? call.InputTensor(0) : nullptr;
   }
-  return out == nullptr ? std::nullopt
-                        : std::optional(Cost{kDrawFlops * Elements(out), MovedBytes(call)});
+  return PerElement(out, kDrawFlops, MovedBytes(call));
 }
 
 // A number drawn, compared, and a product.
 std::optional<Cost> Dropout(const OpCall& call) {
-  const TensorDesc* x = call.InputTensor(0);
-  return x == nullptr ? std::nullopt
-                      : std::optional(Cost{(kDrawFlops + 2) * Elements(x), OperandBytes(call)});
+  return PerElement(call.InputTensor(0), kDrawFlops + 2, OperandBytes(call));
 }
 
 }  // namespace reprise::cost_rules

@@ -94,15 +94,13 @@ std::optional<Cost> BatchNormBackward(const OpCall& call) {
 // Largest, difference, exponential, sum, division; with a logarithm, the difference in place of the
 // division.
 std::optional<Cost> Softmax(const OpCall& call) {
-  const TensorDesc* x = call.InputTensor(0);
-  return x == nullptr ? std::nullopt : std::optional(Cost{5 * Elements(x), OperandBytes(call)});
+  return PerElement(call.InputTensor(0), 5, OperandBytes(call));
 }
 
 // y (g - sum(g y)): product and sum 2, difference, product. g - exp(y) sum(g): sum, exponential,
 // product, difference.
 std::optional<Cost> SoftmaxBackward(const OpCall& call) {
-  const TensorDesc* g = call.InputTensor(0);
-  return g == nullptr ? std::nullopt : std::optional(Cost{4 * Elements(g), OperandBytes(call)});
+  return PerElement(call.InputTensor(0), 4, OperandBytes(call));
 }
 
 }  // namespace reprise::cost_rules

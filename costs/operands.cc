@@ -51,17 +51,11 @@ double MovedBytes(const OpCall& call) {
 
 double ResultBytes(const OpCall& call) { return Bytes(TensorsIn(call.outputs)); }
 
-const Value& ArgumentOf(const OpCall& call, std::size_t i) {
-  static const Value none;
-  return i < call.inputs.size() ? call.inputs[i] : none;
+std::optional<Cost> PerElement(const TensorDesc* tensor, double flops, double bytes) {
+  return tensor == nullptr ? std::nullopt : std::optional(Cost{flops * Elements(tensor), bytes});
 }
 
 bool IsTrue(const Value& value, bool absent) { return value.AsNumber<double>(absent ? 1 : 0) != 0; }
-
-std::vector<const TensorDesc*> ListOf(const OpCall& call, std::size_t i) {
-  const ValueList* list = ArgumentOf(call, i).AsList();
-  return list == nullptr ? std::vector<const TensorDesc*>() : TensorsIn(*list);
-}
 
 double BroadcastElements(const std::vector<const TensorDesc*>& tensors) {
   std::vector<std::int64_t> shape;  // from the last dimension on

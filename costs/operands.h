@@ -2,10 +2,10 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "core/value.h"
+#include "costs/cost.h"
 
 namespace reprise::cost_rules {
 
@@ -24,11 +24,10 @@ namespace reprise::cost_rules {
 // Of all the results.
 [[nodiscard]] double ResultBytes(const OpCall& call);
 
-// Argument i, None where the call has fewer.
-[[nodiscard]] const Value& ArgumentOf(const OpCall& call, std::size_t i);
+// So many FLOPs for each element of a tensor; nothing if it is not there.
+[[nodiscard]] std::optional<Cost> PerElement(const TensorDesc* tensor, double flops, double bytes);
+
 [[nodiscard]] bool IsTrue(const Value& value, bool absent);
-// The tensors of argument i, a list.
-[[nodiscard]] std::vector<const TensorDesc*> ListOf(const OpCall& call, std::size_t i);
 
 // Elements of the shape that all broadcast to, the larger extent where they do not.
 [[nodiscard]] double BroadcastElements(const std::vector<const TensorDesc*>& tensors);

@@ -35,23 +35,23 @@ double ElementsOf(const std::vector<const TensorDesc*>& tensors) {
 // square 1, the sign 1, the scale 1.
 std::optional<Cost> Adam(const OpCall& call) {
   const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
-  const auto params = ListOf(call, 0);
+  const auto params = call.InputTensors(0);
   const bool amsgrad = Flag(call, places, "amsgrad");
   const bool scaled = places.Tensor(call, "scale") != nullptr;
   const double flops = 13 + (Flag(call, places, "decay") ? 2 : 0) + (amsgrad ? 1 : 0) +
                        (Flag(call, places, "maximize") ? 1 : 0) + (scaled ? 1 : 0);
-  const double grads = Bytes(ListOf(call, 1)) * (scaled ? 2 : 1);
+  const double grads = Bytes(call.InputTensors(1)) * (scaled ? 2 : 1);
   return Cost{flops * ElementsOf(params),
-              2 * (Bytes(params) + Bytes(ListOf(call, 2)) + Bytes(ListOf(call, 3))) + grads +
-                  (amsgrad ? 2 * Bytes(ListOf(call, 4)) : 0) + Bytes(ListOf(call, 5)) +
-                  ScalarBytes(call)};
+              2 * (Bytes(params) + Bytes(call.InputTensors(2)) + Bytes(call.InputTensors(3))) +
+                  grads + (amsgrad ? 2 * Bytes(call.InputTensors(4)) : 0) +
+                  Bytes(call.InputTensors(5)) + ScalarBytes(call)};
 }
 
 // _fused_sgd_(self[], grads[], momentum_buffers[], …). Update 2; decay 2; momentum 2, dampening 1,
 // Nesterov 2; the sign 1, the scale 1. In the first step the gradient becomes the momentum.
 std::optional<Cost> Sgd(const OpCall& call) {
   const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
-  const auto params = ListOf(call, 0);
+  const auto params = call.InputTensors(0);
   const bool momentum = Flag(call, places, "momentum");
   const bool first = Flag(call, places, "first_step");
   const bool scaled = places.Tensor(call, "scale") != nullptr;
@@ -61,16 +61,16 @@ std::optional<Cost> Sgd(const OpCall& call) {
     flops += (first ? 0 : 2 + (Flag(call, places, "dampening") ? 1 : 0)) +
              (Flag(call, places, "nesterov") ? 2 : 0);
   }
-  const double buffers = momentum ? Bytes(ListOf(call, 2)) * (first ? 1 : 2) : 0;
-  return Cost{
-      flops * ElementsOf(params),
-      2 * Bytes(params) + Bytes(ListOf(call, 1)) * (scaled ? 2 : 1) + buffers + ScalarBytes(call)};
+  const double buffers = momentum ? Bytes(call.InputTensors(2)) * (first ? 1 : 2) : 0;
+  return Cost{flops * ElementsOf(params), 2 * Bytes(params) +
+                                              Bytes(call.InputTensors(1)) * (scaled ? 2 : 1) +
+                                              buffers + ScalarBytes(call)};
 }
 
 // _amp_foreach_non_finite_check_and_unscale_(self[], found_inf, inv_scale): a comparison and a
 // product for each element, in place.
 std::optional<Cost> Unscale(const OpCall& call) {
-  const auto grads = ListOf(call, 0);
+  const auto grads = call.InputTensors(0);
   return Cost{2 * ElementsOf(grads),
               2 * Bytes(grads) + 2 * Bytes(call.InputTensor(1)) + Bytes(call.InputTensor(2))};
 }

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "core/operator_arguments.h"
+#include "costs/call_meaning.h"
 #include "costs/operands.h"
 #include "costs/rules.h"
-#include "costs/sort_dim.h"
 #include "costs/steps.h"
 
 namespace reprise::cost_rules {
@@ -14,8 +14,7 @@ namespace {
 // Of the first argument; an out= argument behind it is a result.
 std::optional<Cost> OfFirst(const OpCall& call, double flops) {
   const TensorDesc* x = call.InputTensor(0);
-  return x == nullptr ? std::nullopt
-                      : std::optional(Cost{flops * Elements(x), Bytes(x) + ResultBytes(call)});
+  return PerElement(x, flops, Bytes(x) + ResultBytes(call));
 }
 
 }  // namespace
@@ -37,7 +36,7 @@ std::optional<Cost> Extremum(const OpCall& call) {
 // norm(self, p, …), 2 if absent: a square, a magnitude or a comparison, and a sum; of other p a
 // magnitude, a power and a sum.
 std::optional<Cost> VectorNorm(const OpCall& call) {
-  const double p = ArgumentOf(call, 1).AsNumber<double>(2);
+  const double p = call.Argument(1).AsNumber<double>(2);
   const bool simple = p == 0 || p == 1 || p == 2 || std::isinf(p);
   return OfFirst(call, simple ? 2 : 3);
 }
@@ -51,8 +50,7 @@ std::optional<Cost> LogSumExp(const OpCall& call) { return OfFirst(call, 4); }
 std::optional<Cost> Scan(const OpCall& call) { return OfFirst(call, 1); }
 
 std::optional<Cost> Bincount(const OpCall& call) {
-  const TensorDesc* self = call.InputTensor(0);
-  return self == nullptr ? std::nullopt : std::optional(Cost{Elements(self), OperandBytes(call)});
+  return PerElement(call.InputTensor(0), 1, OperandBytes(call));
 }
 
 // The comparisons of a merge sort: n log2 n for a line of n.

@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::string_view kPrefix = "aten::_foreach_";
 
-const Value& ArgumentAt(const OpCall& call, std::size_t i) {
-  static const Value none;
-  return i < call.inputs.size() ? call.inputs[i] : none;
-}
-
 // Argument `value` of the i-th of n calls: lists give their i-th element.
 std::optional<Value> ItemOf(const Value& value, std::size_t i, std::size_t n) {
   const ValueList* list = value.AsList();
@@ -38,14 +33,14 @@ std::optional<OpCall> ExpandNorm(const OpCall& call, const Value& self, const Te
   if (output == nullptr) {
     return std::nullopt;
   }
-  const Value order = ArgumentAt(call, 1).IsNone() ? Value{2.0} : ArgumentAt(call, 1);
+  const Value order = call.Argument(1).IsNone() ? Value{2.0} : call.Argument(1);
   return OpCall{
       "aten::linalg_vector_norm", {self, order, Value{}, Value{false}, Value{}}, {{*output}}};
 }
 
 // The calls that `call` stands for, in order; empty if it is malformed.
 std::vector<OpCall> ExpandForeach(const OpCall& call) {
-  const ValueList* selves = ArgumentAt(call, 0).AsList();
+  const ValueList* selves = call.Argument(0).AsList();
   if (selves == nullptr) {
     return {};
   }
@@ -114,7 +109,7 @@ std::array<OpCall, 2> ActivatedProductSteps(const OpCall& call) {
   if (product.inputs.size() > 5) {
     product.inputs.resize(5);
   }
-  if (ArgumentAt(call, 5).AsNumber<double>(0) != 0) {
+  if (call.Argument(5).AsNumber<double>(0) != 0) {
     const TensorDesc* tensor = out.AsTensor();
     const bool cuda = tensor != nullptr && tensor->device.starts_with("cuda");
     activation.name = "aten::gelu_";

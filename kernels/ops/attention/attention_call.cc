@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/operator_arguments.h"
-#include "costs/attention_pairs.h"
+#include "costs/call_meaning.h"
 #include "kernels/device_lowering.h"
 #include "kernels/ops/random/random_draw.h"
 #include "kernels/views.h"
@@ -21,9 +21,9 @@ bool HasShape(const TensorDesc* t, const std::vector<std::int64_t>& shape) {
 // What is not supported: tensors (sequence lengths, slopes), windows unless negative.
 bool AllAbsent(const OpCall& call, const ArgumentPlaces& places) {
   const std::vector<int> absent = places.All("absent");
-  return std::all_of(absent.begin(), absent.end(), [&](int i) {
-    return TensorOrNull(call, i) == nullptr &&
-           NumberOr(Argument(call, static_cast<std::size_t>(i)), -1) < 0;
+  return std::all_of(absent.begin(), absent.end(), [&](int at) {
+    const auto i = static_cast<std::size_t>(at);
+    return call.InputTensor(i) == nullptr && NumberOr(call.Argument(i), -1) < 0;
   });
 }
 

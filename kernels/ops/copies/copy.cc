@@ -35,31 +35,34 @@ bool IsNothing(const CopyPlan::Piece& piece) {
 }
 
 // A CPU's runtime copies with one thread, a kernel with all.
-bool IsForAllCores(const CopyPlan::Piece& piece, const LowerContext& context) {
+bool IsForAllCores(const CopyPlan::Piece& piece, const DeviceInfo& device) {
   constexpr std::int64_t kBytes = 1 << 20;
   const DType dtype = piece.dst.dtype;  // what programs compute in: moved as it is
-  return context.device.is_cpu && (dtype == DType::kFloat32 || dtype == DType::kInt64) &&
+  return device.is_cpu && (dtype == DType::kFloat32 || dtype == DType::kInt64) &&
          ElementCount(piece.dst.shape) * SizeOf(dtype) >= kBytes;
 }
 
-Result<Launch> LowerPiece(const CopyPlan::Piece& piece, const LowerContext& context) {
+void LowerPiece(const CopyPlan::Piece& piece, RowLowering& rows) {
   const ElementwiseCall call = AsCall(piece);
   const std::optional<IndexSpace> space = SpaceOf(call);
-  if (space && IsPlain(piece, *space) && !IsForAllCores(piece, context)) {
-    REPRISE_ASSIGN(Buffer * dst, BufferOf(piece.dst, context));
-    REPRISE_ASSIGN(Buffer * src, BufferOf(piece.src, context));
-    const std::int64_t size = SizeOf(piece.dst.dtype);
-    return Launch(DeviceCopy{dst, space->offset[0] * size, src, space->offset[1] * size,
-                             space->count * size});
+  if (!space || !IsPlain(piece, *space) || IsForAllCores(piece, rows.device())) {
+    return LowerElementwise(call, rows);
   }
-  return LowerElementwise(call, context);
+  const std::int64_t size = SizeOf(piece.dst.dtype);
+  rows.Append(
+      Launch(DeviceCopy{rows.BufferFor(piece.dst), space->offset[0] * size,
+                        rows.BufferFor(piece.src), space->offset[1] * size, space->count * size}));
 }
 
-Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory, bool exact) {
+Status ReferencePiece(const CopyPlan::Piece& piece, const HostBindings& memory) {
+  return ReferenceElementwise(AsCall(piece), memory);
+}
+
+Status RunPiece(const CopyPlan::Piece& piece, const HostBindings& memory) {
   const ElementwiseCall call = AsCall(piece);
   const std::optional<IndexSpace> space = SpaceOf(call);
-  if (exact || !space || !IsPlain(piece, *space)) {
-    return RunElementwise(call, memory, exact);
+  if (!space || !IsPlain(piece, *space)) {
+    return RunElementwise(call, memory);
   }
   REPRISE_ASSIGN(const HostTensor dst, HostTensor::Bind(piece.dst, memory));
   REPRISE_ASSIGN(const HostTensor src, HostTensor::Bind(piece.src, memory));
@@ -77,33 +80,26 @@ std::optional<CopyPlan> ParseCopy(const OpCall& call) {
   return can_run ? std::move(plan) : std::nullopt;
 }
 
-Status Run(const CopyPlan& plan, const HostBindings& memory, bool exact) {
+template <auto Fill, auto Copy>
+Status Run(const CopyPlan& plan, const HostBindings& memory) {
   if (plan.fill) {
-    REPRISE_TRY(RunElementwise(FillCall(plan), memory, exact));
+    REPRISE_TRY(Fill(FillCall(plan), memory));
   }
   for (const CopyPlan::Piece& piece : plan.pieces) {
     if (!IsNothing(piece)) {
-      REPRISE_TRY(RunPiece(piece, memory, exact));
+      REPRISE_TRY(Copy(piece, memory));
     }
   }
   return {};
 }
 
-Status ReferenceCopy(const CopyPlan& plan, const HostBindings& memory) {
-  return Run(plan, memory, /*exact=*/true);
-}
-
-Status RunCopyOnHost(const CopyPlan& plan, const HostBindings& memory) {
-  return Run(plan, memory, /*exact=*/false);
-}
-
 void LowerCopy(const CopyPlan& plan, RowLowering& rows) {
   if (plan.fill) {
-    rows.Append(LowerElementwise(FillCall(plan), rows.context()));
+    LowerElementwise(FillCall(plan), rows);
   }
   for (const CopyPlan::Piece& piece : plan.pieces) {
     if (!IsNothing(piece)) {
-      rows.Append(LowerPiece(piece, rows.context()));
+      LowerPiece(piece, rows);
     }
   }
 }
@@ -127,9 +123,7 @@ void AddConversions(std::vector<OpCall>& calls) {
 }
 
 void AddFsdp(std::vector<OpCall>& calls) {
-  using samples::Int;
-  using samples::Ints;
-  using samples::Tensors;
+  using samples::Int, samples::Ints, samples::Tensors;
   samples::SampleTensors t;
   const auto vector = [&](std::int64_t n) { return t.Tensor(DType::kFloat32, {n}); };
   // Two ranks, this one the second, 64 elements each.
@@ -191,9 +185,7 @@ void AddShuffles(std::vector<OpCall>& calls) {
 }
 
 std::vector<OpCall> CopySamples() {
-  using samples::Int;
-  using samples::Ints;
-  using samples::Tensors;
+  using samples::Int, samples::Ints, samples::Tensors;
   std::vector<OpCall> calls;
   AddConversions(calls);
   AddFsdp(calls);
@@ -229,7 +221,8 @@ std::vector<OpCall> CopySamples() {
 
 std::unique_ptr<Kernel> MakeCopy() {
   return MakeParsedKernel({.name = "copy", .samples = CopySamples},
-                          CallForm<CopyPlan>{ParseCopy, ReferenceCopy, LowerCopy, RunCopyOnHost});
+                          CallForm<CopyPlan>{ParseCopy, Run<ReferenceElementwise, ReferencePiece>,
+                                             LowerCopy, Run<RunElementwise, RunPiece>});
 }
 
 }  // namespace reprise

@@ -12,13 +12,6 @@ namespace {
 using TensorList = std::vector<const TensorDesc*>;
 using Planner = std::optional<CopyPlan> (*)(const OpCall&);
 
-TensorList ListAt(const ValueList& values, std::size_t i) {
-  if (i >= values.size() || values[i].AsList() == nullptr) {
-    return {};
-  }
-  return TensorsIn(*values[i].AsList());
-}
-
 // The recorded output, else (out= variants that return nothing) input i.
 const TensorDesc* OutputOr(const OpCall& call, std::size_t i) {
   const TensorDesc* output = call.OutputTensor(0);
@@ -27,7 +20,7 @@ const TensorDesc* OutputOr(const OpCall& call, std::size_t i) {
 
 // -1 counts from the end, of `rank` dimensions.
 std::optional<std::size_t> Dim(const OpCall& call, std::size_t i, std::size_t rank) {
-  std::int64_t dim = i < call.inputs.size() ? call.inputs[i].AsNumber<std::int64_t>(0) : 0;
+  std::int64_t dim = call.Argument(i).AsNumber<std::int64_t>(0);
   dim += dim < 0 ? static_cast<std::int64_t>(rank) : 0;
   if (dim < 0 || dim >= static_cast<std::int64_t>(rank)) {
     return std::nullopt;
@@ -49,7 +42,7 @@ std::optional<CopyPlan> PlanOne(const OpCall& call) {
 // cat(tensors, dim=0[, out])
 std::optional<CopyPlan> PlanCat(const OpCall& call) {
   const TensorDesc* out = OutputOr(call, 2);
-  const TensorList tensors = ListAt(call.inputs, 0);
+  const TensorList tensors = call.InputTensors(0);
   const auto dim = out == nullptr ? std::nullopt : Dim(call, 1, out->shape.size());
   if (!dim || tensors.empty()) {
     return std::nullopt;
@@ -72,7 +65,7 @@ std::optional<CopyPlan> PlanCat(const OpCall& call) {
 // stack(tensors, dim=0[, out])
 std::optional<CopyPlan> PlanStack(const OpCall& call) {
   const TensorDesc* out = OutputOr(call, 2);
-  const TensorList tensors = ListAt(call.inputs, 0);
+  const TensorList tensors = call.InputTensors(0);
   const auto dim = out == nullptr ? std::nullopt : Dim(call, 1, out->shape.size());
   if (!dim || static_cast<std::int64_t>(tensors.size()) != out->shape[*dim]) {
     return std::nullopt;
@@ -89,8 +82,8 @@ std::optional<CopyPlan> PlanStack(const OpCall& call) {
 
 // _foreach_copy_(self[], src[], non_blocking)
 std::optional<CopyPlan> PlanForeach(const OpCall& call) {
-  const TensorList dst = ListAt(call.inputs, 0);
-  const TensorList src = ListAt(call.inputs, 1);
+  const TensorList dst = call.InputTensors(0);
+  const TensorList src = call.InputTensors(1);
   if (dst.empty() || dst.size() != src.size()) {
     return std::nullopt;
   }
@@ -105,7 +98,7 @@ std::optional<CopyPlan> PlanForeach(const OpCall& call) {
 std::optional<CopyPlan> PlanSplit(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const std::vector<std::int64_t> sizes = call.InputInts(1);
-  TensorList outs = ListAt(call.inputs, 3);
+  TensorList outs = call.InputTensors(3);
   if (outs.empty()) {
     outs = TensorsIn(call.outputs);
   }
@@ -126,9 +119,9 @@ std::optional<CopyPlan> PlanSplit(const OpCall& call) {
 // dimension (the last padded with zeros); row c of the result is the c-th part of every tensor.
 std::optional<CopyPlan> PlanChunkCat(const OpCall& call) {
   const TensorDesc* out = OutputOr(call, 3);
-  const TensorList tensors = ListAt(call.inputs, 0);
-  const std::int64_t dim = call.inputs.size() > 1 ? call.inputs[1].AsNumber<std::int64_t>(-1) : -1;
-  const std::int64_t chunks = call.inputs.size() > 2 ? call.inputs[2].AsNumber<std::int64_t>(0) : 0;
+  const TensorList tensors = call.InputTensors(0);
+  const auto dim = call.Argument(1).AsNumber<std::int64_t>(-1);
+  const auto chunks = call.Argument(2).AsNumber<std::int64_t>(0);
   if (out == nullptr || dim != 0 || chunks < 1 || out->shape.size() < 2 ||
       out->shape[0] != chunks || !IsContiguous(*out)) {
     return std::nullopt;
@@ -164,12 +157,12 @@ std::optional<CopyPlan> PlanChunkCat(const OpCall& call) {
 // all_gather_copy_in(inputs, output, split_sizes, numel, rank) → (rank's part of output, output)
 std::optional<CopyPlan> PlanGatherCopyIn(const OpCall& call) {
   const TensorDesc* output = call.InputTensor(1);
-  const TensorList inputs = ListAt(call.inputs, 0);
+  const TensorList inputs = call.InputTensors(0);
   if (output == nullptr || inputs.empty() || call.inputs.size() < 5) {
     return std::nullopt;
   }
-  const auto numel = call.inputs[3].AsNumber<std::int64_t>(0);
-  std::int64_t at = output->offset + numel * call.inputs[4].AsNumber<std::int64_t>(0);
+  const auto numel = call.Argument(3).AsNumber<std::int64_t>(0);
+  std::int64_t at = output->offset + numel * call.Argument(4).AsNumber<std::int64_t>(0);
   const std::int64_t end = at + numel;
   CopyPlan plan;
   for (const TensorDesc* input : inputs) {
@@ -227,8 +220,7 @@ std::optional<CopyPlan> PlanPad(const OpCall& call) {
     dst = NarrowedAt(dst, d, std::max<std::int64_t>(0, before), length);
   }
   CopyPlan plan{.fill = *out, .pieces = {{std::move(dst), std::move(src)}}};
-  plan.fill_value =
-      call.inputs.size() > 2 && !call.inputs[2].IsNone() ? call.inputs[2] : Value{std::int64_t{0}};
+  plan.fill_value = call.Argument(2).IsNone() ? Value{std::int64_t{0}} : call.Argument(2);
   return plan;
 }
 

@@ -63,7 +63,7 @@ std::optional<CopyPlan> PlanPixelShuffle(const OpCall& call) {
   }
   const bool back = call.name == "aten::pixel_unshuffle";
   const auto views = Shuffled(back ? *out : *self, back ? *self : *out,
-                              Argument(call, 1).AsNumber<std::int64_t>(0));
+                              call.Argument(1).AsNumber<std::int64_t>(0));
   if (!views) {
     return std::nullopt;
   }
@@ -76,7 +76,7 @@ std::optional<CopyPlan> PlanPixelShuffle(const OpCall& call) {
 std::optional<CopyPlan> PlanChannelShuffle(const OpCall& call) {
   const TensorDesc* self = call.InputTensor(0);
   const TensorDesc* out = call.OutputTensor(0);
-  const auto groups = Argument(call, 1).AsNumber<std::int64_t>(0);
+  const auto groups = call.Argument(1).AsNumber<std::int64_t>(0);
   if (self == nullptr || out == nullptr || self->shape != out->shape || Rank(*self) < 2 ||
       groups < 1 || self->shape[1] % groups != 0) {
     return std::nullopt;

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
-#include "kernels/device_lowering.h"
+#include "kernels/ops/common/row_lowering.h"
 #include "kernels/ops/elementwise/elementwise_ops.h"
 
 namespace reprise {
@@ -31,6 +33,9 @@ struct ElementwiseCall {
   static Operand Tensor(const TensorDesc& tensor) { return {.tensor = &tensor}; }
 };
 
+// The operands' keys in the column `arguments` of core/operators.def.
+inline constexpr std::array<std::string_view, 4> kOperandKeys = {"a", "b", "c", "d"};
+
 // result = from, converted.
 [[nodiscard]] ElementwiseCall CopyTo(const TensorDesc& result,
                                      const ElementwiseCall::Operand& from);
@@ -46,11 +51,14 @@ enum class ComputeType { kFloat, kDouble, kInteger };
 // Dtypes, shapes, and that the operator exists for the compute type.
 [[nodiscard]] bool CanRun(const ElementwiseCall& call);
 
-// One launch; also for other families that copy or convert.
-[[nodiscard]] Result<Launch> LowerElementwise(const ElementwiseCall& call,
-                                              const LowerContext& context);
-// In double precision where `exact`, in the compute type otherwise.
-[[nodiscard]] Status RunElementwise(const ElementwiseCall& call, const HostBindings& memory,
-                                    bool exact);
+// One launch.
+void LowerElementwise(const ElementwiseCall& call, RowLowering& rows);
+// In the compute type.
+[[nodiscard]] Status RunElementwise(const ElementwiseCall& call, const HostBindings& memory);
+// In double precision, or in integers.
+[[nodiscard]] Status ReferenceElementwise(const ElementwiseCall& call, const HostBindings& memory);
+
+// Every element-wise operator of core/operators.def, as PyTorch records it.
+[[nodiscard]] std::vector<OpCall> ElementwiseSamples();
 
 }  // namespace reprise

@@ -43,9 +43,7 @@ std::string Options(const ElementwiseOp& op, ComputeType type) {
   }
 }
 
-}  // namespace
-
-Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext& context) {
+Result<Launch> LaunchOf(const ElementwiseCall& call, const LowerContext& context) {
   const ComputeType type = ComputeTypeOf(call);
   if (type == ComputeType::kDouble && !context.device.fp64) {
     return EnvironmentError("device " + context.device.name + " has no float64");
@@ -87,6 +85,12 @@ Result<Launch> LowerElementwise(const ElementwiseCall& call, const LowerContext&
   kernel.args.push_back(StructArg(args));
   SetItemsLaunch(kernel, space->count, context.device);
   return Launch(std::move(kernel));
+}
+
+}  // namespace
+
+void LowerElementwise(const ElementwiseCall& call, RowLowering& rows) {
+  rows.Append(LaunchOf(call, rows.context()));
 }
 
 }  // namespace reprise

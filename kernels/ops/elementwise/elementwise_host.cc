@@ -218,21 +218,30 @@ Status Run(const ElementwiseCall& call, const IndexSpace& space, ElementwiseOp::
   return {};
 }
 
-}  // namespace
-
-Status RunElementwise(const ElementwiseCall& call, const HostBindings& memory, bool exact) {
+Status RunAs(ComputeType type, const ElementwiseCall& call, const HostBindings& memory) {
   const std::optional<IndexSpace> space = SpaceOf(call);
   if (!space) {
     return UsageError("operands of an element-wise operator do not broadcast");
   }
-  const ComputeType type = ComputeTypeOf(call);
-  if (type == ComputeType::kInteger) {
-    return Run<std::int64_t>(call, *space, call.op->run_integer, memory);
+  switch (type) {
+    case ComputeType::kInteger:
+      return Run<std::int64_t>(call, *space, call.op->run_integer, memory);
+    case ComputeType::kDouble:
+      return Run<double>(call, *space, call.op->run_double, memory);
+    default:
+      return Run<float>(call, *space, call.op->run_float, memory);
   }
-  if (type == ComputeType::kDouble || exact) {
-    return Run<double>(call, *space, call.op->run_double, memory);
-  }
-  return Run<float>(call, *space, call.op->run_float, memory);
+}
+
+}  // namespace
+
+Status RunElementwise(const ElementwiseCall& call, const HostBindings& memory) {
+  return RunAs(ComputeTypeOf(call), call, memory);
+}
+
+Status ReferenceElementwise(const ElementwiseCall& call, const HostBindings& memory) {
+  const bool integers = ComputeTypeOf(call) == ComputeType::kInteger;
+  return RunAs(integers ? ComputeType::kInteger : ComputeType::kDouble, call, memory);
 }
 
 }  // namespace reprise

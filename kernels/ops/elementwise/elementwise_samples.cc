@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/operator_arguments.h"
 #include "core/operators.h"
-#include "kernels/ops/elementwise/elementwise_rows.h"
-#include "kernels/ops/elementwise/elementwise_table.h"
+#include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -20,33 +20,25 @@ bool ReturnsBool(std::string_view op) {
   return std::ranges::find(kNames, op) != std::end(kNames);
 }
 
-bool IsBackward(const ElementwiseRow& row) {
-  return row.aten.find("_backward") != std::string_view::npos;
-}
-
 // Operand k is a tensor in the samples: self, the other of a binary operator, tensors of ternary
 // ones; what has a default, thresholds and scales are numbers.
-bool IsTensorOperand(const ElementwiseRow& row, std::size_t k) {
-  if (row.operands[k].optional) {
+bool IsTensorOperand(const ArgumentPlaces& row, std::size_t k) {
+  if (row.Default(kOperandKeys[k])) {
     return false;
   }
+  const std::string_view op = row.Word("op");
   if (k < 2) {
-    return row.op != "threshold" || k == 0;
+    return op != "threshold" || k == 0;
   }
-  return k == 2 && (row.op == "addcmul" || row.op == "addcdiv" || row.op == "where");
+  return k == 2 && (op == "addcmul" || op == "addcdiv" || op == "where");
 }
 
-bool IsMask(const ElementwiseRow& row, std::size_t k) {
-  return (row.op == "where" && k == 0) ||
-         ((row.op == "masked_fill" || row.op == "masked_scale") && k == 1);
+bool IsMask(std::string_view op, std::size_t k) {
+  return (op == "where" && k == 0) || ((op == "masked_fill" || op == "masked_scale") && k == 1);
 }
 
-DType ResultType(const ElementwiseRow& row, DType dtype, bool in_place) {
-  return ReturnsBool(row.op) && !in_place ? DType::kBool : dtype;
-}
-
-Value NumberFor(const ElementwiseRow& row, std::size_t k, DType dtype) {
-  if (row.op == "clamp" && k == 1) {
+Value NumberFor(std::string_view op, std::size_t k, DType dtype) {
+  if (op == "clamp" && k == 1) {
     return samples::None();
   }
   // Different numbers for different operands: min < max, slope, scale.
@@ -55,22 +47,23 @@ Value NumberFor(const ElementwiseRow& row, std::size_t k, DType dtype) {
 }
 
 // All operands of the shape of the result.
-OpCall Plain(const ElementwiseRow& row, const std::string& name, DType dtype, const Shape& shape) {
+OpCall Plain(const std::string& name, DType dtype, const Shape& shape) {
+  const ArgumentPlaces& row = ArgumentPlaces::Of(name);
+  const std::string_view op = row.Word("op");
   SampleTensors tensors;
   OpCall call{.name = name};
   const bool in_place = name.ends_with('_') && !name.ends_with("__");
-  const int last = std::ranges::max(row.operands, {}, &ElementwiseRow::Argument::index).index;
-  call.inputs.resize(static_cast<std::size_t>(last) + 1, samples::None());
-  for (std::size_t k = 0; k < row.operands.size(); ++k) {
-    if (row.operands[k].index >= 0) {
-      Value& value = call.inputs[static_cast<std::size_t>(row.operands[k].index)];
-      value = IsTensorOperand(row, k)
-                  ? Value{tensors.Tensor(IsMask(row, k) ? DType::kBool : dtype, shape)}
-                  : NumberFor(row, k, dtype);
+  for (std::size_t k = 0; k < kOperandKeys.size(); ++k) {
+    if (row.At(kOperandKeys[k]) >= 0) {
+      const auto i = static_cast<std::size_t>(row.At(kOperandKeys[k]));
+      call.inputs.resize(std::max(call.inputs.size(), i + 1), samples::None());
+      call.inputs[i] = IsTensorOperand(row, k)
+                           ? Value{tensors.Tensor(IsMask(op, k) ? DType::kBool : dtype, shape)}
+                           : NumberFor(op, k, dtype);
     }
   }
   call.outputs = {in_place ? call.inputs[0]
-                           : Value{tensors.Tensor(ResultType(row, dtype, in_place), shape)}};
+                           : Value{tensors.Tensor(ReturnsBool(op) ? DType::kBool : dtype, shape)}};
   return call;
 }
 
@@ -108,10 +101,7 @@ void AddBinaryShapes(std::vector<OpCall>& calls) {
 
 // What only some arguments show.
 void AddVariants(std::vector<OpCall>& calls) {
-  using samples::Double;
-  using samples::Int;
-  using samples::None;
-  using samples::Text;
+  using samples::Double, samples::Int, samples::None, samples::Text;
   SampleTensors t;
   const Value x{t.Tensor(DType::kFloat32, {4, 33})};
   const Value y{t.Tensor(DType::kFloat32, {4, 33})};
@@ -159,9 +149,9 @@ void AddVariants(std::vector<OpCall>& calls) {
 }
 
 // Dtypes that the operator is recorded with, by the kinds of numbers that its arithmetic has.
-std::vector<DType> TypesOf(const ElementwiseRow& row) {
+std::vector<DType> TypesOf(std::string_view op_name) {
   using enum DType;
-  const ElementwiseOp* op = FindElementwiseOp(row.op);
+  const ElementwiseOp* op = FindElementwiseOp(op_name);
   if (op->run_double == nullptr) {
     return {kInt64, kInt32, kUInt8};
   }
@@ -175,14 +165,18 @@ std::vector<DType> TypesOf(const ElementwiseRow& row) {
 
 std::vector<OpCall> ElementwiseSamples() {
   std::vector<OpCall> calls;
-  for (const ElementwiseRow& row : ElementwiseRows()) {
-    const std::string name(row.aten);
-    for (const DType dtype : TypesOf(row)) {
-      calls.push_back(Plain(row, name, dtype, {5, 129}));
+  for (const OperatorRow& row : OperatorRows()) {
+    const std::string_view op = ArgumentPlaces::Of(row.name).Word("op");
+    if (row.arguments.empty() || op.empty()) {
+      continue;
+    }
+    const std::string name(row.name);
+    for (const DType dtype : TypesOf(op)) {
+      calls.push_back(Plain(name, dtype, {5, 129}));
     }
     const std::optional<OpInfo> in_place = FindOperator(name + "_");
-    if (in_place && in_place->kind == OpKind::kWork && !IsBackward(row)) {
-      calls.push_back(Plain(row, name + "_", TypesOf(row).front(), {3, 401}));
+    if (in_place && in_place->kind == OpKind::kWork && !name.ends_with("_backward")) {
+      calls.push_back(Plain(name + "_", TypesOf(op).front(), {3, 401}));
     }
   }
   AddBinaryShapes(calls);

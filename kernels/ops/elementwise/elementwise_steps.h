@@ -1,9 +1,11 @@
 // Kernels that are a few element-wise computations, one after the other.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/ops/common/parsed_kernel.h"
@@ -20,20 +22,36 @@ struct ElementwiseSteps {
   }
   // result = op(operands)
   void Add(const char* op, const TensorDesc& result,
-           std::initializer_list<const TensorDesc*> operands);
+           std::initializer_list<const TensorDesc*> operands) {
+    ElementwiseCall& step =
+        calls.emplace_back(ElementwiseCall{.op = FindElementwiseOp(op), .result = &result});
+    std::ranges::transform(operands, step.operands.begin(), [](const TensorDesc* operand) {
+      return ElementwiseCall::Tensor(*operand);
+    });
+  }
 };
 
-[[nodiscard]] bool CanRun(const ElementwiseSteps& steps);
-// In double precision; in the compute types; with programs.
-[[nodiscard]] Status ReferenceSteps(const ElementwiseSteps& steps, const HostBindings& memory);
-[[nodiscard]] Status RunSteps(const ElementwiseSteps& steps, const HostBindings& memory);
-void LowerSteps(const ElementwiseSteps& steps, RowLowering& rows);
+template <auto Run>  // RunElementwise or ReferenceElementwise
+[[nodiscard]] Status EachStep(const ElementwiseSteps& steps, const HostBindings& memory) {
+  for (const ElementwiseCall& step : steps.calls) {
+    REPRISE_TRY(Run(step, memory));
+  }
+  return {};
+}
 
-// The calls that `Parse` makes steps of which all can run.
-template <std::optional<ElementwiseSteps> (*Parse)(const OpCall&)>
-[[nodiscard]] std::optional<ElementwiseSteps> ParseRunnable(const OpCall& call) {
-  std::optional<ElementwiseSteps> steps = Parse(call);
-  return steps && CanRun(*steps) ? std::move(steps) : std::nullopt;
+// The form of the calls that `Parse` makes steps of which all can run. `Lower`: of one step.
+template <std::optional<ElementwiseSteps> (*Parse)(const OpCall&), auto Lower = LowerElementwise>
+[[nodiscard]] CallForm<ElementwiseSteps> StepsForm() {
+  const auto parse = [](const OpCall& call) {
+    std::optional<ElementwiseSteps> steps = Parse(call);
+    return steps && std::ranges::all_of(steps->calls, CanRun) ? std::move(steps) : std::nullopt;
+  };
+  const auto lower = [](const ElementwiseSteps& steps, RowLowering& rows) {
+    for (const ElementwiseCall& step : steps.calls) {
+      Lower(step, rows);
+    }
+  };
+  return {parse, EachStep<ReferenceElementwise>, lower, EachStep<RunElementwise>};
 }
 
 }  // namespace reprise

@@ -1,8 +1,7 @@
 // Constants and sequences.
-#include <array>
 #include <cmath>
-#include <cstring>
 
+#include "kernels/ops/common/host_values.h"
 #include "kernels/ops/elementwise/elementwise_steps.h"
 #include "kernels/samples.h"
 #include "kernels/tensor_access.h"
@@ -62,7 +61,7 @@ std::optional<ElementwiseSteps> ParseFill(const OpCall& call) {
     }
     value = call.inputs[1];
   } else if (call.name == "aten::scalar_tensor") {
-    value = Argument(call, 0);
+    value = call.Argument(0);
     tensors = {IsNumber(value) ? call.OutputTensor(0) : nullptr};
   }
   if (IsSequence(call) || tensors.empty() || tensors[0] == nullptr) {
@@ -75,28 +74,21 @@ std::optional<ElementwiseSteps> ParseFill(const OpCall& call) {
   return fill;
 }
 
-Result<Launch> LowerFill(const ElementwiseCall& call, const LowerContext& context) {
+void LowerFill(const ElementwiseCall& call, RowLowering& rows) {
   const TensorDesc& tensor = *call.result;
   const std::optional<IndexSpace> space = SpaceOf(call);
   if (!space || !space->IsLinear(1)) {
-    return LowerElementwise(call, context);
+    return LowerElementwise(call, rows);
   }
-  REPRISE_ASSIGN(Buffer * buffer, BufferOf(tensor, context));
   const std::int64_t size = SizeOf(tensor.dtype);
-  DeviceFill fill{buffer, space->offset[0] * size, space->count * size, {}};
+  DeviceFill fill{rows.BufferFor(tensor), space->offset[0] * size, space->count * size, {}};
   fill.pattern.resize(static_cast<std::size_t>(size));
   if (IsIntegral(tensor.dtype)) {
     StoreInt(fill.pattern.data(), tensor.dtype, 0, call.operands[0].integer);
   } else {
     StoreDouble(fill.pattern.data(), tensor.dtype, 0, call.operands[0].real);
   }
-  return Launch(std::move(fill));
-}
-
-void LowerFills(const ElementwiseSteps& fill, RowLowering& rows) {
-  for (const ElementwiseCall& call : fill.calls) {
-    rows.Append(LowerFill(call, rows.context()));
-  }
+  rows.Append(Launch(std::move(fill)));
 }
 
 void LowerSequence(const Sequence& sequence, RowLowering& rows) {
@@ -118,17 +110,15 @@ void LowerSequence(const Sequence& sequence, RowLowering& rows) {
 }
 
 Status RunSequence(const Sequence& sequence, const HostBindings& memory) {
-  REPRISE_ASSIGN(const HostTensor out, HostTensor::Bind(*sequence.out, memory));
-  for (std::int64_t i = 0; i < out.count(); ++i) {
-    out.Set(out.OffsetOfElement(i), sequence.start + sequence.step * static_cast<double>(i));
+  Doubles values(static_cast<std::size_t>(Count(*sequence.out)));
+  for (double i = 0; double& value : values) {
+    value = sequence.start + sequence.step * i++;
   }
-  return {};
+  return WriteDoubles(*sequence.out, memory, values);
 }
 
 std::vector<OpCall> FillSamples() {
-  using samples::Double;
-  using samples::Int;
-  using samples::None;
+  using samples::Double, samples::Int, samples::None;
   std::vector<OpCall> calls;
   samples::SampleTensors t;
   using enum DType;
@@ -165,10 +155,9 @@ std::vector<OpCall> FillSamples() {
 }  // namespace
 
 std::unique_ptr<Kernel> MakeFill() {
-  return MakeParsedKernel(
-      {"fill", "fill.cl", FillSamples},
-      CallForm<Sequence>{ParseSequence, RunSequence, LowerSequence},
-      CallForm<ElementwiseSteps>{ParseRunnable<ParseFill>, ReferenceSteps, LowerFills, RunSteps});
+  return MakeParsedKernel({"fill", "fill.cl", FillSamples},
+                          CallForm<Sequence>{ParseSequence, RunSequence, LowerSequence},
+                          StepsForm<ParseFill, LowerFill>());
 }
 
 }  // namespace reprise

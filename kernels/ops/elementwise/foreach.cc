@@ -43,10 +43,7 @@ void AddOverloads(std::string_view stem, SampleLists& lists, std::vector<OpCall>
 }
 
 std::vector<OpCall> ForeachSamples() {
-  using samples::Double;
-  using samples::Int;
-  using samples::None;
-  using samples::Tensors;
+  using samples::Double, samples::Int, samples::None, samples::Tensors;
   std::vector<OpCall> calls;
   SampleLists lists;
   for (const OperatorRow& row : OperatorRows()) {

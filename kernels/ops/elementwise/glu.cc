@@ -30,7 +30,7 @@ std::optional<ElementwiseSteps> ParseGlu(const OpCall& call) {
   if (self == nullptr || result == nullptr || !IsFloatKernelType(self->dtype)) {
     return std::nullopt;
   }
-  const Value& dim = Argument(call, backward ? 2 : 1);
+  const Value& dim = call.Argument(backward ? 2 : 1);
   const auto halves = Halves(*self, dim);
   if (!halves) {
     return std::nullopt;
@@ -72,9 +72,7 @@ std::vector<OpCall> GluSamples() {
 }  // namespace
 
 std::unique_ptr<Kernel> MakeGlu() {
-  return MakeParsedKernel(
-      {.name = "glu", .samples = GluSamples},
-      CallForm<ElementwiseSteps>{ParseRunnable<ParseGlu>, ReferenceSteps, LowerSteps, RunSteps});
+  return MakeParsedKernel({.name = "glu", .samples = GluSamples}, StepsForm<ParseGlu>());
 }
 
 }  // namespace reprise

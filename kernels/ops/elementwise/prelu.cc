@@ -53,9 +53,8 @@ std::vector<OpCall> PreluSamples() {
 }  // namespace
 
 std::unique_ptr<Kernel> MakePreluBackward() {
-  return MakeParsedKernel(
-      {.name = "prelu_backward", .samples = PreluSamples},
-      CallForm<ElementwiseSteps>{ParseRunnable<ParsePrelu>, ReferenceSteps, LowerSteps, RunSteps});
+  return MakeParsedKernel({.name = "prelu_backward", .samples = PreluSamples},
+                          StepsForm<ParsePrelu>());
 }
 
 }  // namespace reprise

@@ -1,5 +1,4 @@
 // Triangles of matrices: kernels/ops/elementwise/triangle.cl.
-#include <array>
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
@@ -34,7 +33,7 @@ std::optional<TriangleCall> ParseTriangle(const OpCall& call) {
   p.m = ExtentOf(*p.self, Rank(*p.self) - 2);
   p.n = ExtentOf(*p.self, Rank(*p.self) - 1);
   p.batch = p.m * p.n == 0 ? 0 : Count(*p.self) / (p.m * p.n);
-  p.diagonal = Argument(call, 1).AsNumber<std::int64_t>(0);
+  p.diagonal = call.Argument(1).AsNumber<std::int64_t>(0);
   p.upper = call.name.starts_with("aten::triu");
   return p;
 }

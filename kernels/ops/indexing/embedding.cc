@@ -1,6 +1,5 @@
 // Embedding lookups and their gradient: kernels/ops/indexing/index_read.cl, index_write.cl.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "kernels/cpu/parallel_for.h"
@@ -8,7 +7,7 @@
 #include "kernels/ops/common/host_loops.h"
 #include "kernels/ops/common/host_values.h"
 #include "kernels/ops/common/parsed_kernel.h"
-#include "kernels/ops/indexing/index_host.h"
+#include "kernels/ops/indexing/index_read.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -45,10 +44,10 @@ std::optional<IndexReadCall> ParseEmbedding(const OpCall& call) {
 // embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
 std::optional<EmbeddingGrad> ParseEmbeddingGrad(const OpCall& call) {
   const EmbeddingGrad p{call.InputTensor(0), call.InputTensor(1), call.OutputTensor(0),
-                        Argument(call, 3).AsNumber<std::int64_t>(-1)};
+                        call.Argument(3).AsNumber<std::int64_t>(-1)};
   const bool fits = call.name == "aten::embedding_dense_backward" &&
                     Fit(p.table, p.index, p.grad) && IsFloatKernelType(p.grad->dtype) &&
-                    !TruthOr(Argument(call, 4), false);  // no scaling by frequency
+                    !TruthOr(call.Argument(4), false);  // no scaling by frequency
   return fits ? std::optional(p) : std::nullopt;
 }
 
@@ -100,8 +99,7 @@ void LowerEmbeddingGrad(const EmbeddingGrad& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> EmbeddingSamples() {
-  using samples::Bool;
-  using samples::Int;
+  using samples::Bool, samples::Int;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     samples::SampleTensors t;

@@ -1,6 +1,5 @@
 // Bags of embedding rows: kernels/ops/indexing/embedding_bag.cl.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
@@ -45,9 +44,9 @@ bool SetForward(const OpCall& call, EmbeddingBagCall& p) {
   p.table = call.InputTensor(0);
   p.bags = call.OutputTensor(0);
   p.offsets = call.InputTensor(2);
-  p.mode = Argument(call, 4).AsNumber<std::int32_t>(0);
+  p.mode = call.Argument(4).AsNumber<std::int32_t>(0);
   p.weights = call.InputTensor(6);
-  p.padding = Argument(call, 8).AsNumber<std::int64_t>(-1);
+  p.padding = call.Argument(8).AsNumber<std::int64_t>(-1);
   return p.offsets != nullptr && p.offsets->dtype == p.indices->dtype;
 }
 
@@ -55,10 +54,10 @@ bool SetBackward(const OpCall& call, EmbeddingBagCall& p) {
   p.backward = true;
   p.table = call.OutputTensor(0);
   p.bags = call.InputTensor(0);
-  p.mode = Argument(call, 7).AsNumber<std::int32_t>(0);
+  p.mode = call.Argument(7).AsNumber<std::int32_t>(0);
   p.weights = call.InputTensor(8);
-  p.padding = Argument(call, 9).AsNumber<std::int64_t>(-1);
-  return !TruthOr(Argument(call, 6), false);  // no scaling by frequency
+  p.padding = call.Argument(9).AsNumber<std::int64_t>(-1);
+  return !TruthOr(call.Argument(6), false);  // no scaling by frequency
 }
 
 // _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
@@ -230,9 +229,7 @@ void LowerEmbeddingBag(const EmbeddingBagCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> EmbeddingBagSamples() {
-  using samples::Bool;
-  using samples::Int;
-  using samples::None;
+  using samples::Bool, samples::Int, samples::None;
   std::vector<OpCall> calls;
   const Value no = Bool(false), none = None();
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {

@@ -1,12 +1,11 @@
 // Reading by index tensors: kernels/ops/indexing/index_read.cl.
-#include <array>
-#include <optional>
+#include "kernels/ops/indexing/index_read.h"
 
-#include "kernels/ops/common/host_values.h"
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
 #include "kernels/ops/common/parsed_kernel.h"
-#include "kernels/ops/indexing/index_host.h"
-#include "kernels/ops/indexing/index_rows.h"
-#include "kernels/ops/indexing/indexed.h"
 #include "kernels/samples.h"
 
 namespace reprise {
@@ -26,7 +25,7 @@ std::optional<Gather> ParseGather(const OpCall& call) {
       g.out->shape != g.index->shape || g.out->dtype != g.self->dtype) {
     return std::nullopt;
   }
-  const auto at = AlongDim(*g.self, *g.index, Argument(call, 1));
+  const auto at = AlongDim(*g.self, *g.index, call.Argument(1));
   return at ? std::optional(Gather{g.self, g.index, g.out, *at}) : std::nullopt;
 }
 
@@ -46,8 +45,8 @@ std::optional<IndexReadCall> ParseIndexRead(const OpCall& call) {
                 : std::nullopt;
   }
   auto indexed = call.name == "aten::index_select"
-                     ? IndexedDim(*self, Argument(call, 1), call.InputTensor(2))
-                     : IndexedBy(*self, Argument(call, 1));
+                     ? IndexedDim(*self, call.Argument(1), call.InputTensor(2))
+                     : IndexedBy(*self, call.Argument(1));
   if (!indexed || Count(*out) != ElementCount(indexed->rows_shape)) {
     return std::nullopt;
   }
@@ -68,9 +67,36 @@ Status ReferenceGather(const Gather& g, const HostBindings& memory) {
   return WriteBits(*g.out, memory, values);
 }
 
+// body(T*) for an unsigned T of the dtype's size.
+template <typename Body>
+void AsBits(DType dtype, Body&& body) {
+  switch (SizeOf(dtype)) {
+    case 1:
+      return body(static_cast<std::uint8_t*>(nullptr));
+    case 2:
+      return body(static_cast<std::uint16_t*>(nullptr));
+    case 4:
+      return body(static_cast<std::uint32_t*>(nullptr));
+    default:
+      return body(static_cast<std::uint64_t*>(nullptr));
+  }
+}
+
 Status RunGatherOnHost(const Gather& g, const HostBindings& memory) {
-  return CanReadInPlace(*g.self, *g.out) ? GatherOnHost(g.at, *g.self, *g.index, *g.out, memory)
-                                         : ReferenceGather(g, memory);
+  if (!CanReadInPlace(*g.self, *g.out)) {
+    return ReferenceGather(g, memory);
+  }
+  REPRISE_ASSIGN(const Integers indices, ReadIntegers(*g.index, memory));
+  REPRISE_ASSIGN(const HostTensor from, HostTensor::Bind(*g.self, memory));
+  REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(*g.out, memory));
+  AsBits(g.self->dtype, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    const T* source = from.As<T>();
+    T* target = to.As<T>();
+    ForEachTarget(g.at, indices, 8 + 2 * sizeof(T),
+                  [&](std::int64_t k, std::int64_t place) { target[k] = source[place]; });
+  });
+  return {};
 }
 
 void LowerGather(const Gather& g, RowLowering& rows) {
@@ -80,8 +106,7 @@ void LowerGather(const Gather& g, RowLowering& rows) {
 }
 
 std::vector<OpCall> IndexReadSamples() {
-  using samples::Int;
-  using samples::None;
+  using samples::Int, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kInt64, DType::kBool}) {
     samples::SampleTensors t;
@@ -129,8 +154,26 @@ Status ReferenceIndexRead(const IndexReadCall& r, const HostBindings& memory) {
 }
 
 Status RunIndexReadOnHost(const IndexReadCall& r, const HostBindings& memory) {
-  return CanReadInPlace(*r.table, *r.out) ? ReadRowsOnHost(r.indexed, *r.table, *r.out, memory)
-                                          : ReferenceIndexRead(r, memory);
+  if (!CanReadInPlace(*r.table, *r.out)) {
+    return ReferenceIndexRead(r, memory);
+  }
+  const Indexed& indexed = r.indexed;
+  REPRISE_ASSIGN(const Integers positions, indexed.Positions(memory));
+  REPRISE_ASSIGN(const HostTensor from, HostTensor::Bind(*r.table, memory));
+  REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(*r.out, memory));
+  const std::int64_t bytes = indexed.width * SizeOf(r.table->dtype);
+  const std::byte* source = from.first();
+  std::byte* target = to.first();
+  ParallelFor(indexed.batch * indexed.count, GrainSize(2.0 * static_cast<double>(bytes)),
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t row = begin; row < end; ++row) {
+                  const auto j = static_cast<std::size_t>(row % indexed.count);
+                  const std::int64_t at = row / indexed.count * indexed.table_rows + positions[j];
+                  std::memcpy(target + row * bytes, source + at * bytes,
+                              static_cast<std::size_t>(bytes));
+                }
+              });
+  return {};
 }
 
 void LowerIndexRead(const IndexReadCall& r, RowLowering& rows) {

@@ -5,15 +5,6 @@
 namespace reprise {
 namespace {
 
-// Unused index operands repeat the first with extent 1.
-IndexRows Padded(IndexRows job) {
-  for (std::size_t i = job.indices; i < IndexRows::kMaxIndices; ++i) {
-    job.index.at(i) = job.index[0];
-    job.extents.at(i) = 1;
-  }
-  return job;
-}
-
 // Table rows of one work-group: each group goes through all indices, so on a CPU few groups do.
 constexpr std::int64_t kGpuBlock = 64;
 
@@ -29,8 +20,7 @@ std::int64_t BlockRows(const RowLowering& rows, const IndexRows& job) {
 
 }  // namespace
 
-void AppendReadRows(RowLowering& rows, const IndexRows& unpadded, DType dtype) {
-  const IndexRows job = Padded(unpadded);
+void AppendReadRows(RowLowering& rows, const IndexRows& job, DType dtype) {
   rows.UseProgram("index_read.cl");
   rows.UseBits(dtype, job.index_type);
   const auto& i = job.index;
@@ -51,8 +41,7 @@ void AppendReadRows(RowLowering& rows, const IndexRows& unpadded, DType dtype) {
   }
 }
 
-void AppendWriteRows(RowLowering& rows, const IndexRows& unpadded, DType dtype, IndexWrite mode) {
-  const IndexRows job = Padded(unpadded);
+void AppendWriteRows(RowLowering& rows, const IndexRows& job, DType dtype, IndexWrite mode) {
   rows.UseProgram("index_write.cl");
   rows.UseTypes({{"X", dtype}, {"I", job.index_type}}, AccumulatorOf(dtype));
   const std::int64_t block = BlockRows(rows, job);

@@ -1,12 +1,9 @@
 // Writing by index tensors, in place or into a copy: kernels/ops/indexing/index_write.cl.
-#include <array>
+#include <cstring>
 #include <optional>
 
 #include "kernels/cpu/parallel_for.h"
-#include "kernels/ops/common/host_values.h"
 #include "kernels/ops/common/parsed_kernel.h"
-#include "kernels/ops/indexing/index_host.h"
-#include "kernels/ops/indexing/index_rows.h"
 #include "kernels/ops/indexing/indexed.h"
 #include "kernels/samples.h"
 
@@ -53,18 +50,18 @@ std::optional<Scatter> ParseScatter(const OpCall& call) {
       .self = call.InputTensor(0), .target = WriteTarget(call), .source = call.InputTensor(3)};
   const TensorDesc* index = call.InputTensor(2);
   if (!IsScatter(call) || s.target == nullptr || index == nullptr || !IsKernelType(s.self->dtype) ||
-      call.inputs.size() > 4 || (s.source == nullptr && !IsNumber(Argument(call, 3)))) {
+      call.inputs.size() > 4 || (s.source == nullptr && !IsNumber(call.Argument(3)))) {
     return std::nullopt;
   }
-  const auto spread = IsFill(call) ? Spread(*index, *s.self, Argument(call, 1)) : *index;
+  const auto spread = IsFill(call) ? Spread(*index, *s.self, call.Argument(1)) : *index;
   if (!spread || (s.source != nullptr &&
                   (s.source->dtype != s.self->dtype || s.source->shape != spread->shape))) {
     return std::nullopt;
   }
   s.index = *spread;
-  s.value = NumberOr(Argument(call, 3), 0);
+  s.value = NumberOr(call.Argument(3), 0);
   s.mode = call.name.starts_with("aten::scatter_add") ? IndexWrite::kAdd : IndexWrite::kSet;
-  const auto at = AlongDim(*s.self, s.index, Argument(call, 1));
+  const auto at = AlongDim(*s.self, s.index, call.Argument(1));
   if (!at) {
     return std::nullopt;
   }
@@ -93,8 +90,8 @@ std::optional<Put> ParsePut(const OpCall& call) {
       !IsKernelType(self->dtype)) {
     return std::nullopt;
   }
-  auto indexed = along_dim ? IndexedDim(*self, Argument(call, 1), call.InputTensor(2))
-                           : IndexedBy(*self, Argument(call, 1));
+  auto indexed = along_dim ? IndexedDim(*self, call.Argument(1), call.InputTensor(2))
+                           : IndexedBy(*self, call.Argument(1));
   if (!indexed) {
     return std::nullopt;
   }
@@ -102,13 +99,13 @@ std::optional<Put> ParsePut(const OpCall& call) {
   if (!expanded) {
     return std::nullopt;
   }
-  const bool add = IsAdd(call) || (!along_dim && TruthOr(Argument(call, 3), false));
+  const bool add = IsAdd(call) || (!along_dim && TruthOr(call.Argument(3), false));
   return Put{self,
              target,
              std::move(*expanded),
              std::move(*indexed),
              add ? IndexWrite::kAdd : IndexWrite::kSet,
-             IsAdd(call) ? NumberOr(Argument(call, 4), 1) : 1};
+             IsAdd(call) ? NumberOr(call.Argument(4), 1) : 1};
 }
 
 template <typename T>
@@ -160,9 +157,7 @@ Status CopySelf(const TensorDesc& self, const TensorDesc& target, const HostBind
   }
   REPRISE_ASSIGN(const HostTensor from, HostTensor::Bind(self, memory));
   REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(target, memory));
-  const std::int64_t size = SizeOf(self.dtype);
-  ParallelCopy(to.data() + target.offset * size, from.data() + self.offset * size,
-               Count(self) * size);
+  ParallelCopy(to.first(), from.first(), Count(self) * SizeOf(self.dtype));
   return {};
 }
 
@@ -172,7 +167,21 @@ Status RunScatterOnHost(const Scatter& s, const HostBindings& memory) {
     return ReferenceScatter(s, memory);
   }
   REPRISE_TRY(CopySelf(*s.self, *s.target, memory));
-  return ScatterOnHost(s.at, s.mode, s.index, s.source, s.value, *s.target, memory);
+  REPRISE_ASSIGN(const Integers indices, ReadIntegers(s.index, memory));
+  REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(*s.target, memory));
+  const float* from = nullptr;
+  if (s.source != nullptr) {
+    REPRISE_ASSIGN(const HostTensor bound, HostTensor::Bind(*s.source, memory));
+    from = bound.As<float>();
+  }
+  auto* target = to.As<float>();
+  const auto same = static_cast<float>(s.value);
+  const bool add = s.mode == IndexWrite::kAdd;
+  ForEachTarget(s.at, indices, 20, [&](std::int64_t k, std::int64_t place) {
+    const float term = from != nullptr ? from[k] : same;
+    target[place] = add ? target[place] + term : term;
+  });
+  return {};
 }
 
 Status RunPutOnHost(const Put& put, const HostBindings& memory) {
@@ -182,7 +191,42 @@ Status RunPutOnHost(const Put& put, const HostBindings& memory) {
     return ReferencePut(put, memory);
   }
   REPRISE_TRY(CopySelf(*put.self, *put.target, memory));
-  return WriteRowsOnHost(put.indexed, put.mode, put.alpha, put.values, *put.target, memory);
+  const Indexed& indexed = put.indexed;
+  REPRISE_ASSIGN(const Integers positions, indexed.Positions(memory));
+  REPRISE_ASSIGN(const HostTensor from, HostTensor::Bind(put.values, memory));
+  REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(*put.target, memory));
+  const std::int64_t bytes = indexed.width * SizeOf(put.self->dtype);
+  const std::byte* source = from.first();
+  std::byte* target = to.first();
+  const auto factor = static_cast<float>(put.alpha);
+  const auto write = [&](std::int64_t row, std::int64_t at) {
+    if (put.mode == IndexWrite::kSet) {
+      std::memcpy(target + at * bytes, source + row * bytes, static_cast<std::size_t>(bytes));
+      return;
+    }
+    const float* x = reinterpret_cast<const float*>(source + row * bytes);
+    float* y = reinterpret_cast<float*>(target + at * bytes);
+    for (std::int64_t i = 0; i < indexed.width; ++i) {
+      y[i] += factor * x[i];
+    }
+  };
+  // Each part has rows of the table to itself and looks for what is written to them.
+  const double each =
+      3.0 * static_cast<double>(bytes * indexed.count) / static_cast<double>(indexed.table_rows);
+  ParallelFor(indexed.batch * indexed.table_rows, GrainSize(each),
+              [&](std::int64_t begin, std::int64_t end) {
+                const std::int64_t last = (end - 1) / indexed.table_rows;
+                for (std::int64_t b = begin / indexed.table_rows; b <= last; ++b) {
+                  for (std::int64_t j = 0; j < indexed.count; ++j) {
+                    const std::int64_t at =
+                        b * indexed.table_rows + positions[static_cast<std::size_t>(j)];
+                    if (at >= begin && at < end) {
+                      write(b * indexed.count + j, at);
+                    }
+                  }
+                }
+              });
+  return {};
 }
 
 void LowerScatter(const Scatter& s, RowLowering& rows) {
@@ -210,8 +254,7 @@ void LowerPut(const Put& put, RowLowering& rows) {
 
 // On a tensor (6, 9) of these strides.
 void AddSamples(std::vector<OpCall>& calls, const Dims& strides) {
-  using samples::Bool;
-  using samples::Int;
+  using samples::Bool, samples::Int;
   for (const DType dtype : {DType::kFloat32, DType::kInt64}) {
     samples::SampleTensors t;
     const TensorDesc self = t.Strided(dtype, {6, 9}, strides);

@@ -1,5 +1,8 @@
 #include "kernels/ops/indexing/indexed.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace reprise {
 
 Result<Integers> Indexed::Positions(const HostBindings& memory) const {
@@ -19,12 +22,12 @@ IndexRows Indexed::Job(RowLowering& rows) const {
   job.table_rows = table_rows;
   job.count = count;
   job.width = width;
-  job.indices = indices.size();
   job.index_type = indices.front()->dtype;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     job.index.at(i) = rows.Read(*indices[i]);
     job.extents.at(i) = extents[i];
   }
+  std::fill(job.index.begin() + std::ssize(indices), job.index.end(), job.index[0]);
   return job;
 }
 

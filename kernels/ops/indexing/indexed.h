@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_values.h"
 #include "kernels/ops/indexing/index_rows.h"
 
@@ -59,6 +60,25 @@ struct Around {
     return (k / (count * inner) * extent + InRange(index, extent)) * inner + k % inner;
   }
 };
+// On the host: body(element of the index, element of the table that it names), lines along the
+// middle side by side; `bytes`: what an element takes.
+template <typename Body>
+void ForEachTarget(const Around& at, const Integers& indices, double bytes, const Body& body) {
+  const std::int64_t line = at.count * at.inner;
+  ParallelFor(at.outer, GrainSize(static_cast<double>(line) * bytes),
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t outer = begin; outer < end; ++outer) {
+                  const std::int64_t first = outer * line;
+                  const std::int64_t table = outer * at.extent * at.inner;
+                  for (std::int64_t k = 0, x = 0; k < line; ++k) {
+                    const std::int64_t i =
+                        InRange(indices[static_cast<std::size_t>(first + k)], at.extent);
+                    body(first + k, table + i * at.inner + x);
+                    x = x + 1 == at.inner ? 0 : x + 1;
+                  }
+                }
+              });
+}
 // Nothing if the shapes differ elsewhere than along `dim`.
 [[nodiscard]] std::optional<Around> AlongDim(const TensorDesc& table, const TensorDesc& index,
                                              const Value& dim);

@@ -136,7 +136,7 @@ Status ReferenceMasked(const MaskedCall& m, const HostBindings& memory) {
     REPRISE_TRY(WriteBits(m.table, memory, self));
   }
   if (m.kind == Kind::kFill) {
-    return RunElementwise(FillStep(m), memory, /*exact=*/true);
+    return ReferenceElementwise(FillStep(m), memory);
   }
   REPRISE_ASSIGN(const Doubles mask, ReadDoubles(m.mask, memory));
   switch (m.kind) {
@@ -156,13 +156,13 @@ void LowerMasked(const MaskedCall& m, RowLowering& rows) {
     rows.Copy(*m.self, m.table);
   }
   if (m.kind == Kind::kFill) {
-    return rows.Append(LowerElementwise(FillStep(m), rows.context()));
+    return LowerElementwise(FillStep(m), rows);
   }
   DenseOperand counts;
   const DenseOperand positions = FindTrue(rows, m, &counts);
   if (m.kind == Kind::kRead || m.kind == Kind::kWrite) {
     IndexRows job;
-    job.index[0] = positions;
+    job.index.fill(positions);
     job.batch = m.batch;
     job.table_rows = m.n;
     job.extents[0] = m.n;
@@ -183,8 +183,7 @@ void LowerMasked(const MaskedCall& m, RowLowering& rows) {
 // Samples' masks are random: of n elements about half are true, so that counts above and below
 // show what happens to the rest.
 std::vector<OpCall> MaskedSamples() {
-  using samples::Bool;
-  using samples::None;
+  using samples::Bool, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kInt64, DType::kBool}) {
     samples::SampleTensors t;

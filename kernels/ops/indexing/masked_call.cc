@@ -136,7 +136,7 @@ std::optional<MaskedCall> ParseIndex(const OpCall& call) {
   if (self == nullptr || out == nullptr || out->dtype != self->dtype) {
     return std::nullopt;
   }
-  auto m = MaskOf(*self, Argument(call, 1));
+  auto m = MaskOf(*self, call.Argument(1));
   if (!m) {
     return std::nullopt;
   }
@@ -180,16 +180,16 @@ std::optional<MaskedCall> ParseMaskedPut(const OpCall& call) {
       !IsKernelType(self->dtype)) {
     return std::nullopt;
   }
-  auto m = MaskOf(*self, Argument(call, 1));
+  auto m = MaskOf(*self, call.Argument(1));
   if (!m) {
     return std::nullopt;
   }
   m->table = *target;
   m->self = target == self ? nullptr : self;
   m->rows = *values;
-  m->accumulate = TruthOr(Argument(call, 3), false);
+  m->accumulate = TruthOr(call.Argument(3), false);
   std::size_t before = 0;
-  while (IndexAt(*Argument(call, 1).AsList(), before) == nullptr) {
+  while (IndexAt(*call.Argument(1).AsList(), before) == nullptr) {
     ++before;
   }
   const std::int64_t behind = Rank(*self) - Rank(m->mask) - static_cast<std::int64_t>(before);

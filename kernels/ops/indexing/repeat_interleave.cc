@@ -1,7 +1,6 @@
 // Repeating elements: kernels/ops/indexing/index_read.cl. The result's size is the recorded one,
 // whatever the (possibly synthetic) repeats add up to.
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
@@ -37,11 +36,11 @@ std::optional<RepeatInterleaveCall> ParseRepeatInterleave(const OpCall& call) {
   }
   p.self = first;
   p.repeats = call.InputTensor(1);
-  p.times = Argument(call, 1).AsNumber<std::int64_t>(1);
+  p.times = call.Argument(1).AsNumber<std::int64_t>(1);
   p.n = Count(*first);
   p.count = Count(*p.out);
-  if (IsInt(Argument(call, 2))) {
-    const auto dim = WrapDim(Argument(call, 2).AsNumber<std::int64_t>(0), Rank(*first));
+  if (IsInt(call.Argument(2))) {
+    const auto dim = WrapDim(call.Argument(2).AsNumber<std::int64_t>(0), Rank(*first));
     if (!dim || Rank(*p.out) != Rank(*first)) {
       return std::nullopt;
     }
@@ -116,7 +115,7 @@ void LowerRepeatInterleave(const RepeatInterleaveCall& p, RowLowering& rows) {
     job.table_rows = p.n;
     job.count = p.count;
     job.width = p.width;
-    job.index[0] = sources;
+    job.index.fill(sources);
     job.extents[0] = p.n;
     job.table = rows.Read(*p.self);
     job.rows = rows.Write(*p.out);
@@ -125,8 +124,7 @@ void LowerRepeatInterleave(const RepeatInterleaveCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> RepeatInterleaveSamples() {
-  using samples::Int;
-  using samples::None;
+  using samples::Int, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kInt64}) {
     samples::SampleTensors t;

@@ -1,6 +1,4 @@
 // Bucketize and searchsorted: kernels/ops/indexing/search.cl.
-#include <array>
-#include <cmath>
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
@@ -39,8 +37,8 @@ std::optional<SearchCall> ParseSearch(const OpCall& call) {
   const bool each =
       Rank(*p.boundaries) == Rank(*p.values) &&
       std::equal(p.values->shape.begin(), p.values->shape.end() - 1, p.boundaries->shape.begin());
-  const std::string* side = Argument(call, 4).AsString();
-  p.right = TruthOr(Argument(call, 3), false) || (side != nullptr && *side == "right");
+  const std::string* side = call.Argument(4).AsString();
+  p.right = TruthOr(call.Argument(3), false) || (side != nullptr && *side == "right");
   return one || each ? std::optional(p) : std::nullopt;
 }
 
@@ -81,9 +79,7 @@ void LowerSearch(const SearchCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> SearchSamples() {
-  using samples::Bool;
-  using samples::None;
-  using samples::Text;
+  using samples::Bool, samples::None, samples::Text;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kInt64, DType::kInt32}) {
     samples::SampleTensors t;

@@ -1,7 +1,6 @@
 // Elements by their rank: median, nanmedian, kthvalue. Lines are sorted, then one of each is taken:
 // kernels/ops/sorting/sort.cl.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -45,13 +44,13 @@ std::optional<MedianCall> ParseMedian(const OpCall& call) {
     p.lines = *self;
     return !by_rank && Count(*p.values) == 1 ? std::optional(p) : std::nullopt;
   }
-  const auto dim = WrapDim(Argument(call, by_rank ? 2 : 1).AsNumber<std::int64_t>(-1), Rank(*self));
+  const auto dim = WrapDim(call.Argument(by_rank ? 2 : 1).AsNumber<std::int64_t>(-1), Rank(*self));
   if (!dim) {
     return std::nullopt;
   }
   p.lines = WithLast(AtLeast1D(*self), *dim);
   p.n = ExtentOf(*self, *dim);
-  p.rank = by_rank ? Argument(call, 1).AsNumber<std::int64_t>(0) - 1 : 0;
+  p.rank = by_rank ? call.Argument(1).AsNumber<std::int64_t>(0) - 1 : 0;
   const std::int64_t results = Count(*self) / p.n;
   const bool fits = p.indices->dtype == DType::kInt64 && Count(*p.values) == results &&
                     Count(*p.indices) == results && p.rank >= 0 && p.rank < p.n;
@@ -122,8 +121,7 @@ void LowerMedian(const MedianCall& p, RowLowering& rows) {
 
 std::vector<OpCall> MedianSamples() {
   using enum DType;
-  using samples::Bool;
-  using samples::Int;
+  using samples::Bool, samples::Int;
   std::vector<OpCall> calls;
   for (const DType dtype : {kFloat32, kFloat64, kFloat16, kBFloat16, kInt32, kInt64}) {
     samples::SampleTensors t;

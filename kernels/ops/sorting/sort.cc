@@ -1,11 +1,10 @@
 // Sorting along a dimension, and its first k: kernels/ops/sorting/sort.cl.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
 
-#include "costs/sort_dim.h"
+#include "costs/call_meaning.h"
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"
@@ -48,9 +47,9 @@ std::optional<SortCall> ParseSort(const OpCall& call) {
     return std::nullopt;
   }
   p.dim = static_cast<std::int64_t>(*dim);
-  p.descending = TruthOr(Argument(call, at + 1), topk);
+  p.descending = TruthOr(call.Argument(at + 1), topk);
   const std::int64_t n = ExtentOf(*p.self, p.dim);
-  p.k = topk ? std::clamp<std::int64_t>(Argument(call, 1).AsNumber<std::int64_t>(0), 0, n) : n;
+  p.k = topk ? std::clamp<std::int64_t>(call.Argument(1).AsNumber<std::int64_t>(0), 0, n) : n;
   const std::int64_t rows = n == 0 ? 0 : Count(*p.self) / n;
   if (Count(*p.indices) != rows * p.k) {
     return std::nullopt;
@@ -166,8 +165,7 @@ void LowerSort(const SortCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> SortSamples() {
-  using samples::Bool;
-  using samples::Int;
+  using samples::Bool, samples::Int;
   std::vector<OpCall> calls;
   for (const DType dtype :
        {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64, DType::kInt32}) {
