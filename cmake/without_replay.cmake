@@ -2,7 +2,7 @@
 # simulation and statistics plan as replay does. cli/commands.def marks the commands.
 set(left_out_files
   "kernels/.*/.*"
-  "kernels/(baseline|device_lowering|index_bounds|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
+  "kernels/(device_lowering|index_bounds|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
   "collectives/bench/.*"
   "collectives/transport/(folded|mpi.*)"
   "kernel_bench/.*"

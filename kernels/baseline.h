@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -28,7 +29,13 @@ struct Baselines {
   std::vector<std::string> absent;  // "CLBlast: libclblast.so.1: cannot open shared object file"
 
   // A baseline that was opened, or why it was not.
-  void Add(Result<std::unique_ptr<Baseline>> baseline);
+  void Add(Result<std::unique_ptr<Baseline>> baseline) {
+    if (baseline) {
+      here.push_back(std::move(*baseline));
+    } else {
+      absent.push_back(baseline.error().message);
+    }
+  }
 };
 
 }  // namespace reprise

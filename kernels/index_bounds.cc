@@ -46,13 +46,13 @@ void Classes(const OpCall& call, Bounds& bounds) {
 
 // (self, dim, index, …): the dimension is an argument.
 void AlongDimension(const OpCall& call, Bounds& bounds) {
-  const auto dim = Argument(call, 1).AsNumber<std::int64_t>(0);
+  const auto dim = call.Argument(1).AsNumber<std::int64_t>(0);
   Bound(bounds, call.InputTensor(2), Extent(call.InputTensor(0), dim));
 }
 
 // (self, [index or none per dimension], …)
 void EachDimension(const OpCall& call, Bounds& bounds) {
-  const ValueList* list = Argument(call, 1).AsList();
+  const ValueList* list = call.Argument(1).AsList();
   if (list == nullptr) {
     return;
   }
@@ -73,14 +73,14 @@ void ElementsOfFirst(const OpCall& call, Bounds& bounds) {
 
 // embedding_dense_backward(grad, indices, num_weights, …)
 void TableRows(const OpCall& call, Bounds& bounds) {
-  Bound(bounds, call.InputTensor(1), Argument(call, 2).AsNumber<std::int64_t>(0));
+  Bound(bounds, call.InputTensor(1), call.Argument(2).AsNumber<std::int64_t>(0));
 }
 
 // _embedding_bag_dense_backward(grad, indices, offset2bag, bag_size, maximum_indices, num_weights,
 // …): every index of which row, which bag, and every maximum of which row.
 void BagRows(const OpCall& call, Bounds& bounds) {
   Bound(bounds, call.InputTensor(2), Extent(call.InputTensor(0), 0));
-  const auto rows = Argument(call, 5).AsNumber<std::int64_t>(0);
+  const auto rows = call.Argument(5).AsNumber<std::int64_t>(0);
   Bound(bounds, call.InputTensor(1), rows);
   Bound(bounds, call.InputTensor(4), rows);
 }

@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>

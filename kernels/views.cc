@@ -117,11 +117,6 @@ std::optional<Dims> BroadcastShape(const std::vector<const TensorDesc*>& tensors
   return shape;
 }
 
-const Value& Argument(const OpCall& call, std::size_t i) {
-  static const Value none;
-  return i < call.inputs.size() ? call.inputs[i] : none;
-}
-
 bool MaskAt(const Value& mask, std::size_t i) {
   const ValueList* list = mask.AsList();
   return list != nullptr && i < list->size() && TruthOr((*list)[i], false);

@@ -1,4 +1,4 @@
-// Views of recorded tensors, made without touching memory, and arguments of recorded calls.
+// Views of recorded tensors, made without touching memory, and what values of arguments mean.
 #pragma once
 
 #include <cstdint>
@@ -49,13 +49,6 @@ struct AroundDim {
 // The shape that all broadcast to; nothing if they do not.
 [[nodiscard]] std::optional<Dims> BroadcastShape(const std::vector<const TensorDesc*>& tensors);
 
-// The i-th argument, None where the capture has fewer.
-[[nodiscard]] const Value& Argument(const OpCall& call, std::size_t i);
-// The i-th argument if it is a tensor; null otherwise, and for i < 0: an operator without that
-// argument.
-[[nodiscard]] inline const TensorDesc* TensorOrNull(const OpCall& call, int i) {
-  return i < 0 ? nullptr : call.InputTensor(static_cast<std::size_t>(i));
-}
 [[nodiscard]] inline bool IsBool(const Value& value) {
   return std::holds_alternative<bool>(value.data);
 }

@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #endif
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "kernels/cpu/parallel_for.h"

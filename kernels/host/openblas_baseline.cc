@@ -1,6 +1,5 @@
 #include "kernels/host/openblas_baseline.h"
 
-#include "kernels/cblas_values.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/ops/products/blas_product.h"

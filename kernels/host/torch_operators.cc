@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 
 #include "core/operators.h"
 #include "core/text.h"

@@ -1,6 +1,5 @@
 #include "kernels/opencl/clblast_baseline.h"
 
-#include "kernels/cblas_values.h"
 #include "kernels/opencl/opencl_stream.h"
 #include "kernels/ops/products/blas_product.h"
 #include "kernels/shared_library.h"

@@ -1,5 +1,6 @@
 #include "kernels/opencl/device_clock.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

@@ -1,7 +1,6 @@
 // Maps device timestamps to MonotonicNs.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>

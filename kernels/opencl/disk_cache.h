@@ -1,7 +1,6 @@
 // Compiled programs on disk, shared by processes: one file per key, replaced atomically.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>

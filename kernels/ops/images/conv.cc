@@ -1,7 +1,5 @@
 // Convolution in one and two dimensions, forward and backward.
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "kernels/ops/common/host_values.h"
 #include "kernels/ops/common/parsed_kernel.h"

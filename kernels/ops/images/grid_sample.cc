@@ -36,8 +36,8 @@ std::optional<GridSampleCall> ParseGridSample(const OpCall& call) {
   p.out = p.backward ? call.InputTensor(0) : call.OutputTensor(0);
   p.image_grad = p.backward ? call.OutputTensor(0) : nullptr;
   p.grid_grad = p.backward ? call.OutputTensor(1) : nullptr;
-  const auto mode = Argument(call, first + 2).AsNumber<std::int64_t>(0);
-  const auto padding = Argument(call, first + 3).AsNumber<std::int64_t>(0);
+  const auto mode = call.Argument(first + 2).AsNumber<std::int64_t>(0);
+  const auto padding = call.Argument(first + 3).AsNumber<std::int64_t>(0);
   if (p.image == nullptr || p.grid == nullptr || p.out == nullptr || Rank(*p.image) != 4 ||
       Rank(*p.grid) != 4 || !IsFloatKernelType(p.image->dtype) || mode < 0 || mode > 1 ||
       padding < 0 || padding > 2) {
@@ -45,7 +45,7 @@ std::optional<GridSampleCall> ParseGridSample(const OpCall& call) {
   }
   p.nearest = mode == 1;
   p.padding = static_cast<Padding>(padding);
-  p.corners = TruthOr(Argument(call, first + 4), false);
+  p.corners = TruthOr(call.Argument(first + 4), false);
   const Dims& in = p.image->shape;
   p.images = in[0];
   p.channels = in[1];
@@ -202,8 +202,7 @@ void LowerGridSample(const GridSampleCall& p, RowLowering& rows) {
 
 std::vector<OpCall> GridSampleSamples() {
   using enum DType;
-  using samples::Bool;
-  using samples::Int;
+  using samples::Bool, samples::Int;
   std::vector<OpCall> calls;
   const auto add = [&](samples::SampleTensors& t, const TensorDesc& image, const Dims& grid,
                        int mode, int padding, bool corners, bool of_grid) {

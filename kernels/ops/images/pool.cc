@@ -2,13 +2,11 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/images/pool_call.h"
-#include "kernels/ops/images/pool_host.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/value.h"
+#include "kernels/kernel.h"
 
 namespace reprise {
 
@@ -47,6 +47,9 @@ struct PoolCall {
 // Nothing if the call is not one of the family or has another dtype than the floating ones.
 // Pointers are into `call`.
 [[nodiscard]] std::optional<PoolCall> ParsePool(const OpCall& call);
+// Float32 images on the host, tap by tap over whole rows. False where there is no such loop: other
+// dtypes, rows that are not dense, adaptive windows, images too large for 31-bit indices.
+[[nodiscard]] Result<bool> RunPoolOnHost(const PoolCall& p, const HostBindings& memory);
 // Kernel::Samples of the family.
 [[nodiscard]] std::vector<OpCall> PoolSamples();
 

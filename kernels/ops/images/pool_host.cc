@@ -1,11 +1,10 @@
-#include "kernels/ops/images/pool_host.h"
-
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_loops.h"
+#include "kernels/ops/images/pool_call.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {

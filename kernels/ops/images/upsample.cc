@@ -86,9 +86,9 @@ UpsampleTaps UpsampleCall::TapsOf(std::size_t d, std::int64_t o) const {
 // The reciprocal of the scale that the call names for y or x: two numbers, or (vec overloads) a
 // list of them.
 float FactorOf(const OpCall& call, std::size_t first, std::size_t d, std::size_t dims) {
-  const ValueList* list = Argument(call, first).AsList();
+  const ValueList* list = call.Argument(first).AsList();
   const std::size_t own = dims == 1 ? 0 : d;
-  const Value& value = list == nullptr      ? Argument(call, first + own)
+  const Value& value = list == nullptr      ? call.Argument(first + own)
                        : own < list->size() ? (*list)[own]
                                             : Value{};
   const double scale = NumberOr(value, 0);
@@ -127,7 +127,7 @@ std::optional<UpsampleCall> ParseUpsample(const OpCall& call) {
   }
   std::size_t next = p.backward ? 3 : 2;
   if (p.mode == UpsampleMode::kLinear || p.mode == UpsampleMode::kCubic) {
-    p.corners = TruthOr(Argument(call, next++), false);
+    p.corners = TruthOr(call.Argument(next++), false);
   }
   for (std::size_t d = 0; d < 2; ++d) {
     p.factor[d] = FactorOf(call, next, d, lines ? 1 : 2);
@@ -167,10 +167,7 @@ void LowerUpsample(const UpsampleCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> UpsampleSamples() {
-  using samples::Bool;
-  using samples::Double;
-  using samples::Ints;
-  using samples::None;
+  using samples::Bool, samples::Double, samples::Ints, samples::None;
   std::vector<OpCall> calls;
   const Value none = None();
   // The operator and its backward; `rest` is what both have behind the sizes.

@@ -1,6 +1,5 @@
 // Negative log-likelihood: kernels/ops/losses/loss.cl.
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <type_traits>
 
@@ -48,8 +47,8 @@ std::optional<NllLossCall> ParseNllLoss(const OpCall& call) {
   p.x = call.InputTensor(first);
   p.target = call.InputTensor(first + 1);
   p.weight = call.InputTensor(first + 2);
-  p.reduction = Argument(call, first + 3).AsNumber<std::int32_t>(kReduceMean);
-  p.ignore = Argument(call, first + 4).AsNumber<std::int64_t>(-100);
+  p.reduction = call.Argument(first + 3).AsNumber<std::int32_t>(kReduceMean);
+  p.ignore = call.Argument(first + 4).AsNumber<std::int64_t>(-100);
   p.loss = backward ? call.InputTensor(0) : call.OutputTensor(0);
   p.total = backward ? call.InputTensor(6) : call.OutputTensor(1);
   p.dx = backward ? call.OutputTensor(0) : nullptr;
@@ -163,8 +162,7 @@ void LowerNllLoss(const NllLossCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> NllLossSamples() {
-  using samples::Int;
-  using samples::None;
+  using samples::Int, samples::None;
   std::vector<OpCall> calls;
   const auto add = [&calls](DType dtype, const Dims& shape, const Dims& targets, bool weighted,
                             std::int64_t reduction, std::int64_t ignore) {

@@ -184,9 +184,7 @@ void LowerPointwiseLoss(const PointwiseLossCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> PointwiseLossSamples() {
-  using samples::Double;
-  using samples::Int;
-  using samples::None;
+  using samples::Double, samples::Int;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     samples::SampleTensors t;

@@ -1,6 +1,5 @@
 // Softmax and log-softmax over one dimension: kernels/ops/losses/softmax.cl.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -47,7 +46,7 @@ std::optional<SoftmaxCall> ParseSoftmax(const OpCall& call) {
       !IsFloatKernelType(y->dtype)) {
     return std::nullopt;
   }
-  const auto dim = WrapDim(Argument(call, p.backward ? 2 : 1).AsNumber<std::int64_t>(0), Rank(*x));
+  const auto dim = WrapDim(call.Argument(p.backward ? 2 : 1).AsNumber<std::int64_t>(0), Rank(*x));
   if (!dim) {
     return std::nullopt;
   }
@@ -170,9 +169,7 @@ void LowerSoftmax(const SoftmaxCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> SoftmaxSamples() {
-  using samples::Bool;
-  using samples::Int;
-  using samples::None;
+  using samples::Bool, samples::Int, samples::None;
   std::vector<OpCall> calls;
   const auto add = [&calls](DType in, DType out, const Dims& shape, const Dims& strides,
                             std::int64_t dim) {

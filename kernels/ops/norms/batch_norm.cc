@@ -1,7 +1,5 @@
 // Batch norm, native, cuDNN's and MIOpen's: kernels/ops/norms/batch_norm.cl.
-#include <array>
 #include <cmath>
-#include <optional>
 
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"
@@ -140,9 +138,7 @@ void LowerBatchNorm(const BatchNormCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> BatchNormSamples() {
-  using samples::Bool;
-  using samples::Double;
-  using samples::None;
+  using samples::Bool, samples::Double, samples::None;
   std::vector<OpCall> calls;
   const auto add = [&calls](DType dtype, const Dims& shape, const Dims& strides) {
     samples::SampleTensors t;

@@ -1,7 +1,5 @@
 #include "kernels/ops/norms/batch_norm_call.h"
 
-#include <vector>
-
 namespace reprise {
 namespace {
 
@@ -24,14 +22,14 @@ bool SetExtents(BatchNormCall& p) {
 // eps) -> (y, save_mean, save_invstd); the libraries' have the same order.
 std::optional<BatchNormCall> ParseBatchForward(const OpCall& call) {
   BatchNormCall f;
-  f.training = TruthOr(Argument(call, 5), false);
+  f.training = TruthOr(call.Argument(5), false);
   f.x = call.InputTensor(0);
   f.weight = call.InputTensor(1);
   f.bias = call.InputTensor(2);
   f.running_mean = call.InputTensor(3);
   f.running_var = call.InputTensor(4);
-  f.momentum = NumberOr(Argument(call, 6), 0);
-  f.eps = NumberOr(Argument(call, 7), 0);
+  f.momentum = NumberOr(call.Argument(6), 0);
+  f.eps = NumberOr(call.Argument(7), 0);
   f.y = call.OutputTensor(0);
   f.mean = f.training ? call.OutputTensor(1) : f.running_mean;
   f.rstd = f.training ? call.OutputTensor(2) : f.running_var;
@@ -50,14 +48,14 @@ std::optional<BatchNormCall> ParseBatchBackward(const OpCall& call) {
   const bool native = call.name == "aten::native_batch_norm_backward";
   const Value all{ValueList{Value{true}, Value{true}, Value{true}}};
   BatchNormCall b;
-  b.training = !native || TruthOr(Argument(call, 7), false);
+  b.training = !native || TruthOr(call.Argument(7), false);
   b.g = call.InputTensor(native ? 0 : 1);
   b.x = call.InputTensor(native ? 1 : 0);
   b.weight = call.InputTensor(2);
   b.mean = call.InputTensor(b.training ? 5 : 3);
   b.rstd = call.InputTensor(b.training ? 6 : 4);
-  b.eps = NumberOr(Argument(call, native ? 8 : 7), 0);
-  b.WantGradients(call, native ? Argument(call, 9) : all);
+  b.eps = NumberOr(call.Argument(native ? 8 : 7), 0);
+  b.WantGradients(call, native ? call.Argument(9) : all);
   const bool fits = b.g != nullptr && b.mean != nullptr && b.Fit() && SetExtents(b);
   return fits ? std::optional(b) : std::nullopt;
 }

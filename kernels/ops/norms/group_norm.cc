@@ -1,5 +1,4 @@
 // Group norm: kernels/ops/norms/group_norm.cl.
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -34,17 +33,17 @@ std::optional<GroupNormCall> ParseGroupNorm(const OpCall& call) {
   p.rstd = backward ? call.InputTensor(3) : call.OutputTensor(2);
   if (backward) {
     p.g = call.InputTensor(0);
-    p.WantGradients(call, Argument(call, 9));
+    p.WantGradients(call, call.Argument(9));
   } else {
     p.y = call.OutputTensor(0);
-    p.eps = NumberOr(Argument(call, 7), 0);
+    p.eps = NumberOr(call.Argument(7), 0);
   }
   if (p.mean == nullptr || !p.Fit()) {
     return std::nullopt;
   }
   const std::size_t first = backward ? 5 : 3;
   const auto number = [&](std::size_t i) {
-    return Argument(call, first + i).AsNumber<std::int64_t>(0);
+    return call.Argument(first + i).AsNumber<std::int64_t>(0);
   };
   if (number(3) < 1 || number(1) < 1 || number(1) % number(3) != 0) {
     return std::nullopt;
@@ -162,10 +161,7 @@ void LowerGroupNorm(const GroupNormCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> GroupNormSamples() {
-  using samples::Bool;
-  using samples::Double;
-  using samples::Int;
-  using samples::None;
+  using samples::Bool, samples::Double, samples::Int, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
     for (const std::int64_t side : {2, 5}) {

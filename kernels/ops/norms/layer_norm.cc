@@ -1,5 +1,4 @@
 // Layer norm and RMS norm: kernels/ops/norms/layer_norm.cl.
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -52,7 +51,7 @@ std::optional<LayerNormCall> ParseLayerForward(const OpCall& call) {
       !SplitRows(call, 1, f)) {
     return std::nullopt;
   }
-  f.eps = EpsilonOf(Argument(call, f.centered ? 4 : 3), f.x->dtype);
+  f.eps = EpsilonOf(call.Argument(f.centered ? 4 : 3), f.x->dtype);
   return f;
 }
 
@@ -67,7 +66,7 @@ std::optional<LayerNormCall> ParseLayerBackward(const OpCall& call) {
   b.mean = b.centered ? call.InputTensor(3) : nullptr;
   b.rstd = call.InputTensor(rstd);
   b.weight = call.InputTensor(rstd + 1);
-  b.WantGradients(call, Argument(call, b.centered ? 7 : 5));
+  b.WantGradients(call, call.Argument(b.centered ? 7 : 5));
   if (!call.name.ends_with("_backward") || b.g == nullptr || (b.centered && b.mean == nullptr) ||
       !b.Fit() || !SplitRows(call, 2, b)) {
     return std::nullopt;
@@ -269,10 +268,7 @@ void LowerBackward(const LayerNormCall& b, RowLowering& rows) {
 }
 
 std::vector<OpCall> LayerNormSamples() {
-  using samples::Bool;
-  using samples::Double;
-  using samples::Ints;
-  using samples::None;
+  using samples::Bool, samples::Double, samples::Ints, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
     for (const std::int64_t n : {7, 53, 1040}) {

@@ -1,6 +1,5 @@
 // Variance, standard deviation and log-sum-exp over dimensions: kernels/ops/norms/moments.cl.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -42,9 +41,9 @@ std::optional<MomentsCall> ParseMoments(const OpCall& call) {
       (p.mean != nullptr && p.mean->dtype != x->dtype)) {
     return std::nullopt;
   }
-  Value dims = Argument(call, 1);
+  Value dims = call.Argument(1);
   if (!p.exponential) {
-    const Value& how = IsBool(dims) ? dims : Argument(call, 2);
+    const Value& how = IsBool(dims) ? dims : call.Argument(2);
     p.correction = IsBool(how) ? (TruthOr(how, true) ? 1 : 0) : NumberOr(how, 1);
     if (IsBool(dims)) {
       dims = {};
@@ -112,10 +111,7 @@ void LowerMoments(const MomentsCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> MomentsSamples() {
-  using samples::Bool;
-  using samples::Int;
-  using samples::Ints;
-  using samples::None;
+  using samples::Bool, samples::Int, samples::Ints, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     samples::SampleTensors t;

@@ -1,6 +1,5 @@
 // The two steps of automatic mixed precision's gradient scaler:
 // kernels/ops/optimizers/optimizer.cl.
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -25,7 +24,7 @@ struct Unscale {
   const TensorDesc* inv_scale = nullptr;
 };
 std::optional<Unscale> ParseUnscale(const OpCall& call) {
-  const ValueList* list = Argument(call, 0).AsList();
+  const ValueList* list = call.Argument(0).AsList();
   if (call.name != kUnscale || list == nullptr || !IsOne(call.InputTensor(1), DType::kFloat32) ||
       !IsOne(call.InputTensor(2), DType::kFloat32)) {
     return std::nullopt;
@@ -48,12 +47,9 @@ struct ScaleUpdate {
   std::int32_t interval = 1;
 };
 std::optional<ScaleUpdate> ParseUpdate(const OpCall& call) {
-  const ScaleUpdate u{call.InputTensor(0),
-                      call.InputTensor(1),
-                      call.InputTensor(2),
-                      NumberOr(Argument(call, 3), 1),
-                      NumberOr(Argument(call, 4), 1),
-                      Argument(call, 5).AsNumber<std::int32_t>(1)};
+  const ScaleUpdate u{call.InputTensor(0),           call.InputTensor(1),
+                      call.InputTensor(2),           NumberOr(call.Argument(3), 1),
+                      NumberOr(call.Argument(4), 1), call.Argument(5).AsNumber<std::int32_t>(1)};
   const bool fits = call.name == kUpdate && IsOne(u.scale, DType::kFloat32) &&
                     IsOne(u.tracker, DType::kInt32) && IsOne(u.found_inf, DType::kFloat32);
   return fits ? std::optional(u) : std::nullopt;

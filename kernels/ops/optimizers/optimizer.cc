@@ -2,7 +2,6 @@
 // kernels/ops/optimizers/optimizer.cl.
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/optimizers/optimizer_call.h"
@@ -59,10 +58,7 @@ void LowerOptimizer(const OptimizerCall& c, RowLowering& rows) {
 }
 
 std::vector<OpCall> OptimizerSamples() {
-  using samples::Bool;
-  using samples::Double;
-  using samples::None;
-  using samples::Tensors;
+  using samples::Bool, samples::Double, samples::None, samples::Tensors;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     samples::SampleTensors t;

@@ -8,12 +8,6 @@
 namespace reprise {
 namespace {
 
-// The tensors of a list argument; an empty list where it is absent.
-std::vector<const TensorDesc*> ListAt(const OpCall& call, std::size_t i) {
-  const ValueList* list = Argument(call, i).AsList();
-  return list == nullptr ? std::vector<const TensorDesc*>{} : TensorsIn(*list);
-}
-
 bool IsScalarFloat32(const TensorDesc* tensor) {
   return tensor == nullptr || (tensor->dtype == DType::kFloat32 && Count(*tensor) == 1);
 }
@@ -23,7 +17,7 @@ void AddFlag(OptimizerCall& c, std::int32_t flag, bool on) { c.flags |= on ? fla
 // Argument `lr` is a number or a tensor; the two last arguments are the scaler's.
 bool ParseShared(const OpCall& call, std::size_t lr, std::size_t scale, OptimizerCall& c) {
   c.rate = call.InputTensor(lr);
-  c.lr = NumberOr(Argument(call, lr), 0);
+  c.lr = NumberOr(call.Argument(lr), 0);
   c.scale = call.InputTensor(scale);
   c.found_inf = call.InputTensor(scale + 1);
   AddFlag(c, kOptimizerTensorRate, c.rate != nullptr);
@@ -35,16 +29,17 @@ bool ParseShared(const OpCall& call, std::size_t lr, std::size_t scale, Optimize
 // _fused_adam_(self[], grads[], exp_avgs[], exp_avg_sqs[], max_exp_avg_sqs[], steps[], lr, beta1,
 // beta2, weight_decay, eps, amsgrad, maximize, grad_scale?, found_inf?)
 bool ParseAdam(const OpCall& call, OptimizerCall& c) {
-  c.beta1 = NumberOr(Argument(call, 7), 0.9);
-  c.beta2 = NumberOr(Argument(call, 8), 0.999);
-  c.decay = NumberOr(Argument(call, 9), 0);
-  c.eps = NumberOr(Argument(call, 10), 0);
+  c.beta1 = NumberOr(call.Argument(7), 0.9);
+  c.beta2 = NumberOr(call.Argument(8), 0.999);
+  c.decay = NumberOr(call.Argument(9), 0);
+  c.eps = NumberOr(call.Argument(10), 0);
   AddFlag(c, kOptimizerDecoupled, call.name == "aten::_fused_adamw_");
-  AddFlag(c, kOptimizerAmsgrad, TruthOr(Argument(call, 11), false));
-  AddFlag(c, kOptimizerMaximize, TruthOr(Argument(call, 12), false));
-  const auto params = ListAt(call, 0);
-  const std::array lists = {ListAt(call, 1), ListAt(call, 2), ListAt(call, 3), ListAt(call, 5)};
-  const auto largest = ListAt(call, 4);
+  AddFlag(c, kOptimizerAmsgrad, TruthOr(call.Argument(11), false));
+  AddFlag(c, kOptimizerMaximize, TruthOr(call.Argument(12), false));
+  const auto params = call.InputTensors(0);
+  const std::array lists = {call.InputTensors(1), call.InputTensors(2), call.InputTensors(3),
+                            call.InputTensors(5)};
+  const auto largest = call.InputTensors(4);
   const bool amsgrad = (c.flags & kOptimizerAmsgrad) != 0;
   for (const auto& list : lists) {
     if (list.size() != params.size()) {
@@ -65,16 +60,16 @@ bool ParseAdam(const OpCall& call, OptimizerCall& c) {
 // _fused_sgd_(self[], grads[], momentum_buffers[], weight_decay, momentum, lr, dampening, nesterov,
 // maximize, is_first_step, grad_scale?, found_inf?)
 bool ParseSgd(const OpCall& call, OptimizerCall& c) {
-  c.decay = NumberOr(Argument(call, 3), 0);
-  c.momentum = NumberOr(Argument(call, 4), 0);
-  c.dampening = NumberOr(Argument(call, 6), 0);
+  c.decay = NumberOr(call.Argument(3), 0);
+  c.momentum = NumberOr(call.Argument(4), 0);
+  c.dampening = NumberOr(call.Argument(6), 0);
   AddFlag(c, kOptimizerMomentum, c.momentum != 0);
-  AddFlag(c, kOptimizerNesterov, TruthOr(Argument(call, 7), false));
-  AddFlag(c, kOptimizerMaximize, TruthOr(Argument(call, 8), false));
-  AddFlag(c, kOptimizerFirstStep, TruthOr(Argument(call, 9), false));
-  const auto params = ListAt(call, 0);
-  const auto grads = ListAt(call, 1);
-  const auto buffers = ListAt(call, 2);
+  AddFlag(c, kOptimizerNesterov, TruthOr(call.Argument(7), false));
+  AddFlag(c, kOptimizerMaximize, TruthOr(call.Argument(8), false));
+  AddFlag(c, kOptimizerFirstStep, TruthOr(call.Argument(9), false));
+  const auto params = call.InputTensors(0);
+  const auto grads = call.InputTensors(1);
+  const auto buffers = call.InputTensors(2);
   if (grads.size() != params.size() || (c.momentum != 0 && buffers.size() != params.size())) {
     return false;
   }

@@ -21,6 +21,11 @@ struct BlasProduct {
   DType dtype = DType::kUnknown;  // of all operands
   Operand a, b, d;
 };
+
+// Values of cblas.h's enums, which CLBlast takes as well: the libraries are opened at run time,
+// without their headers.
+enum CblasValue : int { kRowMajor = 101, kNoTranspose = 111, kTranspose = 112 };
+
 // Nothing if the call is no such product (other layouts, a bias, several types). Points into
 // `call`.
 [[nodiscard]] std::optional<BlasProduct> AsBlasProduct(const OpCall& call);

@@ -7,8 +7,7 @@ namespace reprise {
 namespace {
 
 std::vector<OpCall> ActivationSamples() {
-  using samples::Bool;
-  using samples::Int;
+  using samples::Bool, samples::Int;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const char* device : {"cpu", "cuda:0"}) {

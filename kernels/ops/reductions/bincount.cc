@@ -1,6 +1,4 @@
 // Counting values: kernels/ops/indexing/index_write.cl. The number of bins is the recorded one.
-#include <algorithm>
-#include <array>
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"

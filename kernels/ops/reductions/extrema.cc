@@ -1,6 +1,5 @@
 // Largest and smallest elements along a dimension with their indices:
 // kernels/ops/reductions/extrema.cl.
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -28,7 +27,7 @@ std::optional<ExtremaCall> ParseExtrema(const OpCall& call) {
   p.x = call.InputTensor(0);
   p.values = only_index ? nullptr : call.OutputTensor(0);
   p.indices = call.OutputTensor(only_index ? 0 : 1);
-  const Value& dim = Argument(call, 1);
+  const Value& dim = call.Argument(1);
   if (p.x == nullptr || p.indices == nullptr || p.indices->dtype != DType::kInt64 ||
       !IsKernelType(p.x->dtype) || Count(*p.x) == 0) {
     return std::nullopt;
@@ -106,9 +105,7 @@ void LowerExtrema(const ExtremaCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> ExtremaSamples() {
-  using samples::Bool;
-  using samples::Int;
-  using samples::None;
+  using samples::Bool, samples::Int, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt64}) {
     samples::SampleTensors t;

@@ -1,7 +1,6 @@
 // Sums, means, products, extremes, truth and norms over dimensions:
 // kernels/ops/reductions/reduction.cl.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -107,7 +106,7 @@ Meaning MeaningOf(std::string_view op) {
 std::optional<std::size_t> DimsArgument(std::string_view op, const OpCall& call) {
   const std::size_t given = call.inputs.size();
   if (op == "norm" || op == "linalg_vector_norm") {
-    return given > 2 && !IsInt(Argument(call, 2)) ? std::optional<std::size_t>(2) : std::nullopt;
+    return given > 2 && !IsInt(call.Argument(2)) ? std::optional<std::size_t>(2) : std::nullopt;
   }
   if ((op == "sum" || op == "mean" || op == "prod" || op == "nansum") && given <= 2) {
     return std::nullopt;
@@ -145,7 +144,7 @@ std::optional<ReductionCall> ParseReduction(const OpCall& call) {
     return std::nullopt;
   }
   const std::optional<std::size_t> dims = DimsArgument(op, call);
-  const auto reduced = ReducedDims(dims ? Argument(call, *dims) : Value{}, Rank(*p.x));
+  const auto reduced = ReducedDims(dims ? call.Argument(*dims) : Value{}, Rank(*p.x));
   if (!reduced) {
     return std::nullopt;
   }
@@ -154,7 +153,7 @@ std::optional<ReductionCall> ParseReduction(const OpCall& call) {
     p.parts = {{MeaningOf("amin"), call.OutputTensor(0)},
                {MeaningOf("amax"), call.OutputTensor(1)}};
   } else if (op == "norm" || op == "linalg_vector_norm") {
-    p.parts = {{NormMeaning(NumberOr(Argument(call, 1), 2)), call.OutputTensor(0)}};
+    p.parts = {{NormMeaning(NumberOr(call.Argument(1), 2)), call.OutputTensor(0)}};
   } else {
     p.parts = {{MeaningOf(op), call.OutputTensor(0)}};
   }

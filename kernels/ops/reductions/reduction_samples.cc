@@ -1,5 +1,4 @@
 // Calls for conformance tests: reductions in every overload, small, odd and large.
-#include <limits>
 
 #include "kernels/ops/reductions/reduction_plan.h"
 #include "kernels/samples.h"

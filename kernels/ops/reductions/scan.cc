@@ -1,5 +1,4 @@
 // Cumulative sums and products along a dimension: kernels/ops/reductions/scan.cl.
-#include <array>
 #include <optional>
 
 #include "kernels/ops/common/host_values.h"
@@ -25,7 +24,7 @@ std::optional<ScanCall> ParseScan(const OpCall& call) {
       !IsKernelType(p.out->dtype) || p.self->shape != p.out->shape) {
     return std::nullopt;
   }
-  const auto dim = WrapDim(Argument(call, 1).AsNumber<std::int64_t>(0), Rank(*p.self));
+  const auto dim = WrapDim(call.Argument(1).AsNumber<std::int64_t>(0), Rank(*p.self));
   if (!dim) {
     return std::nullopt;
   }
@@ -64,8 +63,7 @@ void LowerScan(const ScanCall& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> ScanSamples() {
-  using samples::Int;
-  using samples::None;
+  using samples::Int, samples::None;
   std::vector<OpCall> calls;
   for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt64}) {
     for (const std::int64_t dim : {0, 1, -1}) {
