@@ -6,9 +6,15 @@
 #include "costs/rules.h"
 
 namespace reprise {
+
+// For operators that no rule describes.
+std::optional<Cost> cost_rules::None(const OpCall& /*call*/) { return std::nullopt; }
+
 namespace {
 
-const std::unordered_map<const OperatorRow*, cost_rules::Rule>& CostRules() {
+using Rule = std::optional<Cost> (*)(const OpCall&);
+
+Rule RuleOf(const OpCall& call) {
   static const auto table = [] {
     using namespace cost_rules;  // NOLINT(google-build-using-namespace): the table's words
     constexpr Rule kRules[] = {
@@ -23,25 +29,17 @@ const std::unordered_map<const OperatorRow*, cost_rules::Rule>& CostRules() {
     }
     return rules;
   }();
-  return table;
-}
-
-cost_rules::Rule RuleOf(const OpCall& call) {
   const OperatorRow* row = FindOperatorRow(call.name);
-  return row == nullptr ? nullptr : CostRules().at(row);
+  return row == nullptr ? cost_rules::None : table.at(row);
 }
 
 }  // namespace
 
 Cost CostOf(const OpCall& call) {
-  const cost_rules::Rule rule = RuleOf(call);
-  const std::optional<Cost> cost = rule == nullptr ? std::nullopt : rule(call);
+  const std::optional<Cost> cost = RuleOf(call)(call);
   return cost ? *cost : EstimateCost(call);
 }
 
-bool HasCostRule(const OpCall& call) {
-  const cost_rules::Rule rule = RuleOf(call);
-  return rule != nullptr && rule(call).has_value();
-}
+bool HasCostRule(const OpCall& call) { return RuleOf(call)(call).has_value(); }
 
 }  // namespace reprise
