@@ -1,10 +1,13 @@
 // Matrix products: aten::mm, addmm, bmm, baddbmm, mv, addmv, dot.
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_convert.h"
+#include "kernels/ops/common/host_values.h"
 #include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/products/gemm_host.h"
 #include "kernels/ops/products/gemm_launch.h"
@@ -15,63 +18,43 @@
 namespace reprise {
 namespace {
 
-// Dense copies, so that the loops below are plain.
-template <typename T>
-std::vector<T> Dense(const MatrixView& v, const HostTensor& t, std::int64_t z, std::int64_t rows,
-                     std::int64_t columns) {
-  std::vector<T> out;
-  out.reserve(static_cast<std::size_t>(rows * columns));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < columns; ++j) {
-      if constexpr (std::is_same_v<T, double>) {
-        out.push_back(t.Get(v.At(z, i, j)));
-      } else {
-        out.push_back(static_cast<T>(t.GetInt(v.At(z, i, j))));
-      }
-    }
-  }
-  return out;
+// A batch of matrices as a tensor.
+TensorDesc AsTensor(const MatrixView& v, std::int64_t batch, std::int64_t rows,
+                    std::int64_t columns) {
+  return ViewOf(*v.tensor, {batch, rows, columns}, {v.batch, v.row, v.column}, v.tensor->offset);
 }
 
 // In double, or in 64-bit integers that wrap.
-template <typename T>
-Status Multiply(const Product& p, const HostBindings& memory) {
-  REPRISE_ASSIGN(const HostTensor a, HostTensor::Bind(*p.a.tensor, memory));
-  REPRISE_ASSIGN(const HostTensor b, HostTensor::Bind(*p.b.tensor, memory));
-  REPRISE_ASSIGN(const HostTensor c,
-                 HostTensor::Bind(p.c.tensor != nullptr ? *p.c.tensor : *p.d.tensor, memory));
-  REPRISE_ASSIGN(const HostTensor d, HostTensor::Bind(*p.d.tensor, memory));
-  const auto sizes = [](std::int64_t i) { return static_cast<std::size_t>(i); };
-  for (std::int64_t z = 0; z < p.batch; ++z) {
-    const auto left = Dense<T>(p.a, a, z, p.m, p.k);
-    const auto right = Dense<T>(p.b, b, z, p.k, p.n);
-    std::vector<T> row(sizes(p.n));
-    for (std::int64_t i = 0; i < p.m; ++i) {
+Status MultiplyExactly(const Product& p, const HostBindings& memory) {
+  return InKindOf(p.d.tensor->dtype, [&](auto* read, auto* write) -> Status {
+    REPRISE_ASSIGN(const auto a, read(AsTensor(p.a, p.batch, p.m, p.k), memory));
+    REPRISE_ASSIGN(const auto b, read(AsTensor(p.b, p.batch, p.k, p.n), memory));
+    const TensorDesc result = AsTensor(p.d, p.batch, p.m, p.n);
+    auto d = std::remove_const_t<decltype(a)>(static_cast<std::size_t>(Count(result)));
+    const bool add = p.c.tensor != nullptr && p.beta != 0;
+    if (add) {
+      REPRISE_ASSIGN(d, read(AsTensor(p.c, p.batch, p.m, p.n), memory));
+    }
+    using Element = typename decltype(d)::value_type;
+    using T = std::conditional_t<std::is_integral_v<Element>, std::uint64_t, Element>;
+    const auto size = [](std::int64_t i) { return static_cast<std::size_t>(i); };
+    std::vector<T> row(size(p.n));
+    for (std::int64_t i = 0; i < p.batch * p.m; ++i) {
       std::fill(row.begin(), row.end(), T{0});
       for (std::int64_t l = 0; l < p.k; ++l) {
+        const auto left = static_cast<T>(a[size(i * p.k + l)]);
         for (std::int64_t j = 0; j < p.n; ++j) {
-          row[sizes(j)] += left[sizes(i * p.k + l)] * right[sizes(l * p.n + j)];
+          row[size(j)] += left * static_cast<T>(b[size((i / p.m * p.k + l) * p.n + j)]);
         }
       }
       for (std::int64_t j = 0; j < p.n; ++j) {
-        T value = static_cast<T>(p.alpha) * row[sizes(j)];
-        const bool add = p.c.tensor != nullptr && p.beta != 0;
-        if constexpr (std::is_same_v<T, double>) {
-          value += add ? p.beta * c.Get(p.c.At(z, i, j)) : 0;
-          d.Set(p.d.At(z, i, j), value);
-        } else {
-          value += add ? static_cast<T>(p.beta) * static_cast<T>(c.GetInt(p.c.At(z, i, j))) : 0;
-          d.SetInt(p.d.At(z, i, j), static_cast<std::int64_t>(value));
-        }
+        Element& to = d[size(i * p.n + j)];
+        const T addend = add ? static_cast<T>(p.beta) * static_cast<T>(to) : 0;
+        to = static_cast<Element>(static_cast<T>(p.alpha) * row[size(j)] + addend);
       }
     }
-  }
-  return {};
-}
-
-Status MultiplyExactly(const Product& p, const HostBindings& memory) {
-  return IsFloating(p.d.tensor->dtype) ? Multiply<double>(p, memory)
-                                       : Multiply<std::uint64_t>(p, memory);
+    return write(result, memory, d);
+  });
 }
 
 // Matrix z of the batch.

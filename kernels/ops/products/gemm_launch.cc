@@ -51,26 +51,9 @@ std::array<std::int32_t, 3> Narrow(const GemmStrides& s) {
   return {Narrow(s[0]), Narrow(s[1]), Narrow(s[2])};
 }
 
-const GemmOperand& AddendOf(const GemmProblem& p) { return p.c.buffer != nullptr ? p.c : p.d; }
-
 GemmArgs MakeArgs(const GemmProblem& p) {
-  const GemmOperand& c = AddendOf(p);
-  GemmArgs args = {};
-  args.a_at = p.a.offset;
-  args.b_at = p.b.offset;
-  args.c_at = c.offset;
-  args.d_at = p.d.offset;
+  auto args = SharedGemmArgs<GemmArgs>(p);
   args.part_at = p.d.offset;
-  args.a_z = p.a.batch;
-  args.b_z = p.b.batch;
-  args.c_z = c.batch;
-  args.d_z = p.d.batch;
-  args.c_m = c.row[0];
-  args.c_n = c.column[0];
-  args.m = Narrow(p.m);
-  args.n = Narrow(p.n);
-  args.k = Narrow(p.k);
-  args.z_e0 = Narrow(p.batch[0]);
   args.m_e = Narrow(p.m_index);
   args.n_e = Narrow(p.n_index);
   args.k_e = Narrow(p.k_index);
@@ -80,9 +63,6 @@ GemmArgs MakeArgs(const GemmProblem& p) {
   args.b_n = Narrow(p.b.column);
   args.d_m = Narrow(p.d.row);
   args.d_n = Narrow(p.d.column);
-  args.triangle = static_cast<std::int32_t>(p.triangle);
-  args.alpha = static_cast<float>(p.alpha);
-  args.beta = static_cast<float>(p.c.buffer != nullptr ? p.beta : 0.0);
   return args;
 }
 

@@ -51,6 +51,34 @@ struct GemmProblem {
   GemmTriangle triangle = GemmTriangle::kAll;
 };
 
+[[nodiscard]] inline const GemmOperand& AddendOf(const GemmProblem& p) {
+  return p.c.buffer != nullptr ? p.c : p.d;
+}
+// What the programs' structs of arguments have in common.
+template <typename Args>
+[[nodiscard]] Args SharedGemmArgs(const GemmProblem& p) {
+  Args args = {};
+  const GemmOperand& c = AddendOf(p);
+  args.a_at = p.a.offset;
+  args.b_at = p.b.offset;
+  args.c_at = c.offset;
+  args.d_at = p.d.offset;
+  args.a_z = p.a.batch;
+  args.b_z = p.b.batch;
+  args.c_z = c.batch;
+  args.d_z = p.d.batch;
+  args.c_m = static_cast<decltype(args.c_m)>(c.row[0]);
+  args.c_n = static_cast<decltype(args.c_n)>(c.column[0]);
+  args.m = static_cast<std::int32_t>(p.m);
+  args.n = static_cast<std::int32_t>(p.n);
+  args.k = static_cast<std::int32_t>(p.k);
+  args.z_e0 = static_cast<std::int32_t>(p.batch[0]);
+  args.triangle = static_cast<std::int32_t>(p.triangle);
+  args.alpha = static_cast<float>(p.alpha);
+  args.beta = static_cast<float>(p.c.buffer != nullptr ? p.beta : 0.0);
+  return args;
+}
+
 // float32, bfloat16 and float16 in any mixture, computed in float32; or one of float64 and the
 // integers for all operands. Nothing else.
 [[nodiscard]] bool GemmTypesSupported(DType a, DType b, DType d);

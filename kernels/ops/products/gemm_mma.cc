@@ -77,33 +77,15 @@ bool Suits(const GemmProblem& p, const DeviceInfo& device) {
 }
 
 MmaArgs MakeArgs(const GemmProblem& p, const DenseMatrix& a, const DenseMatrix& b) {
-  const GemmOperand& c = p.c.buffer != nullptr ? p.c : p.d;
   const auto narrow = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
-  MmaArgs args = {};
-  args.a_at = p.a.offset;
-  args.b_at = p.b.offset;
-  args.c_at = c.offset;
-  args.d_at = p.d.offset;
-  args.a_z = p.a.batch;
-  args.b_z = p.b.batch;
-  args.c_z = c.batch;
-  args.d_z = p.d.batch;
+  auto args = SharedGemmArgs<MmaArgs>(p);
   args.a_pitch = narrow(a.pitch);
   args.b_pitch = narrow(b.pitch);
-  args.c_m = narrow(c.row[0]);
-  args.c_n = narrow(c.column[0]);
   args.d_m = narrow(p.d.row[0]);
   args.d_n = narrow(p.d.column[0]);
-  args.m = narrow(p.m);
-  args.n = narrow(p.n);
-  args.k = narrow(p.k);
-  args.z_e0 = narrow(p.batch[0]);
-  args.triangle = static_cast<std::int32_t>(p.triangle);
   const bool even =
       p.d.offset % 2 == 0 && p.d.row[0] % 2 == 0 && p.d.batch[0] % 2 == 0 && p.d.batch[1] % 2 == 0;
   args.d_pairs = p.d.column[0] == 1 && even ? 1 : 0;
-  args.alpha = static_cast<float>(p.alpha);
-  args.beta = static_cast<float>(p.c.buffer != nullptr ? p.beta : 0.0);
   return args;
 }
 
@@ -139,8 +121,8 @@ std::optional<DeviceKernel> MmaLaunch(const GemmProblem& problem, const DeviceIn
   launch.program = "gemm_mma.cl";
   launch.entry = "gemm_mma";
   launch.options = Options(p, t, *a, *b);
-  launch.args = {p.a.buffer, p.b.buffer, p.c.buffer != nullptr ? p.c.buffer : p.d.buffer,
-                 p.d.buffer, StructArg(MakeArgs(p, *a, *b))};
+  launch.args = {p.a.buffer, p.b.buffer, AddendOf(p).buffer, p.d.buffer,
+                 StructArg(MakeArgs(p, *a, *b))};
   const auto threads = static_cast<std::size_t>(t.m / t.warp_m * (t.n / t.warp_n)) * 32;
   const auto tiles = static_cast<std::size_t>((p.m + t.m - 1) / t.m * ((p.n + t.n - 1) / t.n));
   launch.global = {tiles * threads, 1, static_cast<std::size_t>(batch)};
