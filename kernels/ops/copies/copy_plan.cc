@@ -20,12 +20,9 @@ const TensorDesc* OutputOr(const OpCall& call, std::size_t i) {
 
 // -1 counts from the end, of `rank` dimensions.
 std::optional<std::size_t> Dim(const OpCall& call, std::size_t i, std::size_t rank) {
-  std::int64_t dim = call.Argument(i).AsNumber<std::int64_t>(0);
-  dim += dim < 0 ? static_cast<std::int64_t>(rank) : 0;
-  if (dim < 0 || dim >= static_cast<std::int64_t>(rank)) {
-    return std::nullopt;
-  }
-  return static_cast<std::size_t>(dim);
+  const auto dim =
+      WrapDim(call.Argument(i).AsNumber<std::int64_t>(0), static_cast<std::int64_t>(rank));
+  return dim && rank > 0 ? std::optional(static_cast<std::size_t>(*dim)) : std::nullopt;
 }
 
 // copy_(self, src, non_blocking), _copy_from(self, dst), fill_(self, value tensor)

@@ -75,14 +75,6 @@ Status Start(DenseTensor& to, const TensorDesc* bias, const HostBindings& memory
   return {};
 }
 
-Status StoreSums(const DenseTensor& grad, const TensorDesc* bias_grad, const HostBindings& memory) {
-  Doubles sums(bias_grad == nullptr ? 0 : static_cast<std::size_t>(Count(*bias_grad)), 0);
-  for (std::size_t i = 0; !sums.empty() && i < grad.values.size(); ++i) {
-    sums[grad.ChannelOf(i)] += grad.values[i];
-  }
-  return WriteDoublesIf(bias_grad, memory, sums);
-}
-
 Status RunReference(const ConvCall& c, const HostBindings& memory) {
   REPRISE_ASSIGN(DenseTensor input, Load(c.input, memory));
   REPRISE_ASSIGN(DenseTensor weight, Load(c.weight, memory));
@@ -112,7 +104,9 @@ Status RunReference(const ConvCall& c, const HostBindings& memory) {
   REPRISE_TRY(WriteDoublesIf(c.result.tensor, memory, result.values));
   REPRISE_TRY(WriteDoublesIf(c.input_grad.tensor, memory, input_grad.values));
   REPRISE_TRY(WriteDoublesIf(c.weight_grad.tensor, memory, weight_grad.values));
-  return StoreSums(c.transposed ? input : output, c.bias_grad, memory);
+  return c.bias_grad == nullptr
+             ? Status()
+             : SumChannels(c.transposed ? c.input : c.output, *c.bias_grad, memory);
 }
 
 Status RunOnHost(const ConvCall& c, const HostBindings& memory) {
@@ -121,6 +115,22 @@ Status RunOnHost(const ConvCall& c, const HostBindings& memory) {
 }
 
 }  // namespace
+
+Status SumChannels(const ConvTensor& t, const TensorDesc& sums, const HostBindings& memory) {
+  REPRISE_ASSIGN(const HostTensor from, HostTensor::Bind(*t.tensor, memory));
+  REPRISE_ASSIGN(const HostTensor to, HostTensor::Bind(sums, memory));
+  const std::int64_t width = t.shape[3];
+  for (std::int64_t channel = 0; channel < to.count(); ++channel) {
+    double sum = 0;
+    for (std::int64_t b = 0; b < t.shape[0]; ++b) {
+      for (std::int64_t i = 0; i < t.shape[2] * width; ++i) {
+        sum += from.Get(t.At(b, channel, i / width, i % width));
+      }
+    }
+    to.Set(to.OffsetOfElement(channel), sum);
+  }
+  return {};
+}
 
 std::unique_ptr<Kernel> MakeConvolution() {
   return MakeParsedKernel({.name = "convolution",

@@ -52,6 +52,9 @@ struct ConvCall {
 void LowerConv(const ConvCall& c, RowLowering& rows);
 // False if oneDNN has no such convolution (float16, a transposed one in bfloat16 with a bias).
 [[nodiscard]] Result<bool> RunConvOnHost(const ConvCall& c, const HostBindings& memory);
+// Sums of a tensor's channels, in double, for the Reference and the host.
+[[nodiscard]] Status SumChannels(const ConvTensor& t, const TensorDesc& sums,
+                                 const HostBindings& memory);
 // Kernel::Samples of the family.
 [[nodiscard]] std::vector<OpCall> ConvSamples();
 

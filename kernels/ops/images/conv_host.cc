@@ -138,23 +138,6 @@ class HostConv {
     return {};
   }
 
-  [[nodiscard]] Status BiasGrad() {
-    const ConvTensor& from = c_.transposed ? c_.input : c_.output;
-    const ConvCall::Pair& size = c_.transposed ? c_.in : c_.out;
-    REPRISE_ASSIGN(const HostTensor grad, HostTensor::Bind(*from.tensor, memory_));
-    REPRISE_ASSIGN(const HostTensor bias, HostTensor::Bind(*c_.bias_grad, memory_));
-    for (std::int64_t o = 0; o < bias.count(); ++o) {
-      double sum = 0;
-      for (std::int64_t b = 0; b < c_.images; ++b) {
-        for (std::int64_t i = 0; i < size[0] * size[1]; ++i) {
-          sum += grad.Get(from.At(b, o, i / size[1], i % size[1]));
-        }
-      }
-      bias.Set(bias.OffsetOfElement(o), sum);
-    }
-    return {};
-  }
-
  private:
   using Arguments = std::unordered_map<int, memory>;
   // The ordinary convolution's input, weight and output, or their gradients.
@@ -228,7 +211,7 @@ Result<bool> RunConvOnHost(const ConvCall& c, const HostBindings& memory) {
       REPRISE_TRY(conv.WeightGrad());
     }
     if (c.bias_grad != nullptr) {
-      REPRISE_TRY(conv.BiasGrad());
+      REPRISE_TRY(SumChannels(c.transposed ? c.input : c.output, *c.bias_grad, memory));
     }
     return true;
   } catch (const dnnl::error& error) {
