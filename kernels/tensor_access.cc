@@ -104,6 +104,8 @@ std::uint16_t FloatToBFloat16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
+std::int64_t SaturateToInt(double value) { return Saturate<std::int64_t>(value); }
+
 double LoadDouble(const std::byte* data, DType dtype, std::int64_t i) {
   switch (dtype) {
     case DType::kFloat16:
@@ -120,7 +122,7 @@ double LoadDouble(const std::byte* data, DType dtype, std::int64_t i) {
 
 std::int64_t LoadInt(const std::byte* data, DType dtype, std::int64_t i) {
   if (dtype == DType::kBool || !IsIntegral(dtype)) {
-    return Saturate<std::int64_t>(LoadDouble(data, dtype, i));
+    return SaturateToInt(LoadDouble(data, dtype, i));
   }
   return WithNativeType(dtype, [&](auto zero) -> std::int64_t {
     return static_cast<std::int64_t>(Read<decltype(zero)>(data, i));

@@ -18,6 +18,9 @@ namespace reprise {
 }
 [[nodiscard]] std::uint16_t FloatToBFloat16(float value);  // to nearest, ties to even
 
+// The nearest integer that there is towards zero; 0 for NaN.
+[[nodiscard]] std::int64_t SaturateToInt(double value);
+
 // Element i of memory that holds elements of `dtype`. Integers convert as C++ does, floating values
 // that no integer holds saturate, anything but zero is true.
 [[nodiscard]] double LoadDouble(const std::byte* data, DType dtype, std::int64_t i);

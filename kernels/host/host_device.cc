@@ -12,11 +12,10 @@
 #include "core/processor_name.h"
 #include "kernels/cpu/blas.h"
 #include "kernels/cpu/onednn.h"
+#include "kernels/host/host_baselines.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_lowering.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/host/openblas_baseline.h"
-#include "kernels/host/torch_baseline.h"
 #include "kernels/host/torch_provider.h"
 
 namespace reprise {

@@ -1,6 +1,4 @@
-#include "kernels/host/openblas_baseline.h"
-
-#include "kernels/cpu/blas.h"
+#include "kernels/host/host_baselines.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/ops/products/blas_product.h"
 #include "kernels/shared_library.h"

@@ -1,5 +1,4 @@
-#include "kernels/host/torch_baseline.h"
-
+#include "kernels/host/host_baselines.h"
 #include "kernels/host/host_stream.h"
 #include "kernels/host/torch_call.h"
 #include "kernels/host/torch_operators.h"

@@ -1,5 +1,4 @@
-#include "kernels/opencl/driver_registry.h"
-
+// The registry of drivers that the ICD loader sees in this process.
 #include <fmt/format.h>
 
 #include <cstdlib>

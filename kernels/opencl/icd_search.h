@@ -37,4 +37,9 @@ using LoadIcd = std::function<std::string(const std::string& library)>;
 // All that can be loaded, each once: what a registry with everything in it would have.
 [[nodiscard]] std::vector<std::string> UsableLibraries(const DriverSearch& search);
 
+// Before the first OpenCL call, which it makes: the loader reads its environment then, and sees the
+// drivers that are registered, those of `named`, and those found.
+[[nodiscard]] Result<DriverSearch> PrepareOpenClDrivers(const std::vector<std::string>& named,
+                                                        ProcessEnvironment& environment);
+
 }  // namespace reprise

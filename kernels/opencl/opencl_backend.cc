@@ -1,7 +1,7 @@
 // What the OpenCL backend is, for kernels/backends.def.
 #include <array>
 
-#include "kernels/opencl/driver_registry.h"
+#include "kernels/opencl/icd_search.h"
 #include "kernels/opencl/opencl_device.h"
 
 namespace reprise {

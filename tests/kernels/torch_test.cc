@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <set>
 
+#include "kernels/host/host_baselines.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_device.h"
 #include "kernels/host/host_lowering.h"
-#include "kernels/host/torch_baseline.h"
 #include "kernels/host/torch_provider.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"

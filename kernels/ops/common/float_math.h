@@ -9,6 +9,15 @@
 
 namespace reprise::loops {
 
+// std::bit_cast, which GCC 12 does not vectorise.
+template <typename To, typename From>
+[[gnu::always_inline]] inline To BitCast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to{};
+  __builtin_memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
 // c[0] + c[1] x + c[2] x² …, of the last terms the even and the odd ones each for themselves: what
 // is added last waits for fewer before it, so that a core has more under way. The first terms one
 // by one, because their even and odd sums are large against what is left of both.

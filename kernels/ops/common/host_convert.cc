@@ -1,35 +1,26 @@
 #include "kernels/ops/common/host_convert.h"
 
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
+#include "kernels/ops/common/float_math.h"
 #include "kernels/ops/common/host_clones.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
 namespace {
 
-// Loops that vectorise: no branches, memcpy for a bit_cast (GCC 12 takes only that).
-[[gnu::always_inline]] inline std::uint32_t BitsOf(float value) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-[[gnu::always_inline]] inline float FloatOf(std::uint32_t bits) {
-  float value = 0;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
+using loops::BitCast;
 
+// Loops that vectorise: no branches.
 REPRISE_CLONES void WidenBFloat16(const std::uint16_t* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    y[i] = FloatOf(static_cast<std::uint32_t>(x[i]) << 16U);
+    y[i] = BitCast<float>(static_cast<std::uint32_t>(x[i]) << 16U);
   }
 }
 REPRISE_CLONES void NarrowToBFloat16(const float* x, std::uint16_t* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint32_t bits = BitsOf(x[i]);
+    const std::uint32_t bits = BitCast<std::uint32_t>(x[i]);
     const std::uint32_t even = (bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U;
     y[i] = static_cast<std::uint16_t>((bits & 0x7fffffffU) > 0x7f800000U ? 0x7fc0U : even);
   }
@@ -38,10 +29,11 @@ REPRISE_CLONES void NarrowToBFloat16(const float* x, std::uint16_t* y, std::int6
 REPRISE_CLONES void WidenHalf(const std::uint16_t* x, float* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint32_t bits = x[i];
-    const float magnitude = FloatOf((bits & 0x7fffU) << 13U) * 0x1p112F;
+    const float magnitude = BitCast<float>((bits & 0x7fffU) << 13U) * 0x1p112F;
     // Infinities and NaN have become numbers from 65536 on.
-    const std::uint32_t wide = BitsOf(magnitude) | (magnitude >= 65536.0F ? 0x7f800000U : 0U);
-    y[i] = FloatOf(wide | (bits & 0x8000U) << 16U);
+    const std::uint32_t wide =
+        BitCast<std::uint32_t>(magnitude) | (magnitude >= 65536.0F ? 0x7f800000U : 0U);
+    y[i] = BitCast<float>(wide | (bits & 0x8000U) << 16U);
   }
 }
 

@@ -1,8 +1,8 @@
-#include "kernels/ops/copies/copy_moves.h"
-
+// Elements in another order along their dimensions.
 #include <algorithm>
 #include <utility>
 
+#include "kernels/ops/copies/copy_plan.h"
 #include "kernels/views.h"
 
 namespace reprise {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "kernels/ops/copies/copy_moves.h"
 #include "kernels/views.h"
 
 namespace reprise {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/ops/copies/copy_moves.h"
+#include "kernels/ops/copies/copy_plan.h"
 #include "kernels/views.h"
 
 namespace reprise {

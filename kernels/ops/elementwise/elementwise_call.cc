@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "kernels/tensor_access.h"
 
 namespace reprise {
 namespace {
@@ -11,15 +12,6 @@ namespace {
 const TensorDesc& NoTensor() {
   static const TensorDesc none{.incarnation = 0, .elements = 1, .dtype = DType::kFloat32};
   return none;
-}
-
-std::int64_t SaturateToInt(double value) {
-  if (value >= 0x1p63) {
-    return std::numeric_limits<std::int64_t>::max();
-  }
-  return std::isnan(value) ? 0
-         : value < -0x1p63 ? std::numeric_limits<std::int64_t>::min()
-                           : static_cast<std::int64_t>(value);
 }
 
 }  // namespace

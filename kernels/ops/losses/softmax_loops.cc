@@ -5,20 +5,12 @@
 #include <bit>
 #include <limits>
 
+#include "kernels/ops/common/float_math.h"
 #include "kernels/ops/common/host_clones.h"
 #include "kernels/ops/common/host_loops.h"
 
 namespace reprise::loops {
 namespace {
-
-// GCC 12 vectorises none of these as std::bit_cast.
-template <typename To, typename From>
-[[gnu::always_inline]] inline To BitsOf(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to{};
-  __builtin_memcpy(&to, &from, sizeof(to));
-  return to;
-}
 
 // exp(x) up to exp(88.3): 2^k exp(r), |r| <= ln 2 / 2. What would not be normal is 0: what a mask
 // leaves out must be nothing, and not a denormal once it is divided by the sum. (std::exp
@@ -30,9 +22,9 @@ template <typename To, typename From>
   // grow in magnitude as unsigned numbers do, positive ones as signed numbers do.
   constexpr auto kLowest = std::bit_cast<std::uint32_t>(-87.33654F);  // exp of less is not normal
   constexpr auto kHighest = std::bit_cast<std::int32_t>(88.3F);
-  const auto bits = BitsOf<std::uint32_t>(
-      BitsOf<std::int32_t>(x) < kHighest ? BitsOf<std::int32_t>(x) : kHighest);
-  const auto bounded = BitsOf<float>(bits < kLowest ? bits : kLowest);
+  const auto bits = BitCast<std::uint32_t>(
+      BitCast<std::int32_t>(x) < kHighest ? BitCast<std::int32_t>(x) : kHighest);
+  const auto bounded = BitCast<float>(bits < kLowest ? bits : kLowest);
   // A sum this large has no room for a fraction, and ends in the bits of k + 127.
   constexpr float kWhole = 12582912.0F + 127;
   constexpr float kLog2E = 1.44269504F;
@@ -43,9 +35,9 @@ template <typename To, typename From>
   p = p * r + 1.666763658e-1F;
   p = p * r + 4.999914919e-1F;
   p = p * r + 9.999997070e-1F;
-  const auto power = BitsOf<float>(BitsOf<std::int32_t>(whole) << 23);
+  const auto power = BitCast<float>(BitCast<std::int32_t>(whole) << 23);
   const float y = p * r * power + power;
-  return BitsOf<float>(bits < kLowest ? BitsOf<std::uint32_t>(y) : 0);
+  return BitCast<float>(bits < kLowest ? BitCast<std::uint32_t>(y) : 0);
 }
 
 // Integers in the order of floats; its own inverse.
@@ -77,9 +69,9 @@ double SumOfExp(const float* x, float top, std::int64_t n) {
 REPRISE_CLONES float Max(const float* x, std::int64_t n) {
   std::int32_t most = Ordered(kMin);
   for (std::int64_t i = 0; i < n; ++i) {
-    most = std::max(most, Ordered(BitsOf<std::int32_t>(x[i])));
+    most = std::max(most, Ordered(BitCast<std::int32_t>(x[i])));
   }
-  return BitsOf<float>(Ordered(most));
+  return BitCast<float>(Ordered(most));
 }
 REPRISE_CLONES void MaskOut(const float* let, float* row, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {

@@ -15,7 +15,7 @@ bool IsPlainAdam(const OptimizerCall& c) {
   };
   constexpr std::int32_t kOthers =
       kOptimizerAmsgrad | kOptimizerMaximize | kOptimizerScale | kOptimizerFoundInf;
-  return c.adam && (c.flags & kOthers) == 0 && c.scale == nullptr && c.found_inf == nullptr &&
+  return c.adam && (c.flags & kOthers) == 0 &&
          std::all_of(c.steps.begin(), c.steps.end(), [&](const ParameterStep& p) {
            return dense(p.param) && dense(p.grad) && dense(p.states[0]) && dense(p.states[1]);
          });

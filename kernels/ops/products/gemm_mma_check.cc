@@ -1,11 +1,11 @@
 // Whether tensor cores compute what they should, before anything relies on them.
 #include <fmt/format.h>
 
-#include <cstring>
 #include <vector>
 
 #include "kernels/ops/products/gemm_mma.h"
 #include "kernels/ops/products/gemm_tiles.h"
+#include "kernels/tensor_access.h"
 
 namespace reprise {
 namespace {
@@ -19,20 +19,14 @@ int ElementOf(std::int64_t row, std::int64_t column, int factor) {
   return static_cast<int>((row * factor + column * 2) % 7) - 3;
 }
 
-std::uint16_t Bfloat16(int whole) {
-  const auto value = static_cast<float>(whole);
-  std::uint32_t word = 0;
-  std::memcpy(&word, &value, sizeof(word));
-  return static_cast<std::uint16_t>(word >> 16);
-}
-
 std::vector<std::uint16_t> Elements(std::int64_t rows, std::int64_t columns, char order,
                                     int factor) {
   std::vector<std::uint16_t> bits(static_cast<std::size_t>(rows * columns));
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       const std::int64_t at = order == 'n' ? i * columns + j : j * rows + i;
-      bits[static_cast<std::size_t>(at)] = Bfloat16(ElementOf(i, j, factor));
+      bits[static_cast<std::size_t>(at)] =
+          FloatToBFloat16(static_cast<float>(ElementOf(i, j, factor)));
     }
   }
   return bits;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "kernels/ops/common/float_math.h"
 #include "kernels/ops/common/host_clones.h"
 #include "kernels/ops/random/random_draw.h"
 
@@ -22,15 +23,11 @@ namespace {
 }
 
 // Cephes' logf for normal positive numbers: x = 2^e m, √½ <= m < √2, a polynomial for log(m).
-// memcpy for a bit_cast, which GCC 12 vectorises.
 [[gnu::always_inline]] inline float Log(float x) {
   constexpr std::int32_t kRootOfHalf = 0x3f3504f3;
-  std::int32_t bits = 0;
-  std::memcpy(&bits, &x, sizeof(bits));
+  const auto bits = BitCast<std::int32_t>(x);
   const std::int32_t exponent = (bits - kRootOfHalf) >> 23;
-  const std::int32_t mantissa = bits - exponent * (1 << 23);
-  float m = 0;
-  std::memcpy(&m, &mantissa, sizeof(m));
+  const auto m = BitCast<float>(bits - exponent * (1 << 23));
   const auto e = static_cast<float>(exponent);
   const float r = m - 1;
   float p = 7.0376836292e-2F;
