@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/shown_text.h"
+#include "core/split_mix.h"
 #include "core/text.h"
 #include "machine/fields.h"
 #include "simulator/captured_flows.h"
@@ -23,21 +24,14 @@ std::int64_t Times(std::int64_t ns, double factor) {
   return factor == 1 || ns < 0 ? ns : std::llround(static_cast<double>(ns) * factor);
 }
 
-// SplitMix64 (Steele, Lea, Flood 2014): a number for each node, whatever the order of nodes.
-std::uint64_t Mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15U;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
-  return x ^ (x >> 31U);
-}
-
 double Uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11U) + 0.5) * 0x1p-53; }
 
-// Lognormal of mean 1 and coefficient of variation `jitter`.
+// Lognormal of mean 1 and coefficient of variation `jitter`: a number for each node, whatever the
+// order of nodes.
 double JitterOf(double jitter, std::uint64_t seed, std::uint64_t rank, std::uint64_t node) {
-  const std::uint64_t bits = Mixed(Mixed(Mixed(seed) ^ rank) ^ node);
+  const std::uint64_t bits = SplitMix(SplitMix(SplitMix(seed) ^ rank) ^ node);
   const double normal = std::sqrt(-2 * std::log(Uniform(bits))) *
-                        std::cos(2 * std::numbers::pi * Uniform(Mixed(bits)));
+                        std::cos(2 * std::numbers::pi * Uniform(SplitMix(bits)));
   const double variance = std::log1p(jitter * jitter);
   return std::exp(std::sqrt(variance) * normal - variance / 2);
 }

@@ -4,16 +4,10 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/split_mix.h"
+
 namespace reprise {
 namespace {
-
-// SplitMix64 (Steele, Lea, Flood 2014): the same on every machine.
-std::uint64_t Mixed(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 // Integers in these proportions whose sum is `total`; largest remainders get what is left.
 std::vector<std::int64_t> Shares(const std::vector<double>& weights, std::int64_t total) {
@@ -51,10 +45,11 @@ std::vector<std::int64_t> TokensOfExperts(const Workload& workload, std::int64_t
   if (!routing.balanced) {
     std::vector<std::size_t> order(experts);
     std::iota(order.begin(), order.end(), 0);
-    std::uint64_t state = routing.seed * 0x100000001b3 + static_cast<std::uint64_t>(layer) * 65537 +
-                          static_cast<std::uint64_t>(batch);
-    for (std::size_t i = experts - 1; i > 0; --i) {
-      std::swap(order[i], order[Mixed(state) % (i + 1)]);
+    std::uint64_t counter = routing.seed * 0x100000001b3 +
+                            static_cast<std::uint64_t>(layer) * 65537 +
+                            static_cast<std::uint64_t>(batch);
+    for (std::size_t i = experts - 1; i > 0; --i, counter += kSplitMixStep) {
+      std::swap(order[i], order[SplitMix(counter) % (i + 1)]);
     }
     for (std::size_t k = 0; k < experts; ++k) {
       weights[order[k]] = std::pow(static_cast<double>(k + 1), -routing.zipf);

@@ -4,18 +4,11 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/split_mix.h"
 #include "kernels/tensor_access.h"
 
 namespace reprise {
 namespace {
-
-// splitmix64 (Steele, Lea, Flood 2014): a well-mixed function of a counter.
-std::uint64_t Mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
 
 // About zero: none so close to it that it is denormal as a half.
 float InRange(const FloatRange& range, std::uint64_t bits) {
@@ -49,7 +42,7 @@ class RangeAt {
 template <typename T, typename F>
 void FillAs(std::vector<std::byte>& bytes, std::uint64_t seed, F value_of) {
   for (std::size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
-    const T value = static_cast<T>(value_of(Mix(seed + i)));
+    const T value = static_cast<T>(value_of(SplitMix(seed + i)));
     std::memcpy(bytes.data() + i, &value, sizeof(T));
   }
 }
@@ -64,7 +57,7 @@ void Permute(std::vector<std::byte>& bytes, std::uint64_t seed, std::uint64_t bo
     numbers[i] = static_cast<T>(i % bound);
   }
   for (std::size_t i = count; i > 1; --i) {
-    std::swap(numbers[i - 1], numbers[Mix(seed + i) % i]);
+    std::swap(numbers[i - 1], numbers[SplitMix(seed + i) % i]);
   }
   std::memcpy(bytes.data(), numbers.data(), count * sizeof(T));
 }
@@ -107,7 +100,7 @@ void FillIntegers(std::vector<std::byte>& bytes, std::uint64_t seed, const Stora
 
 std::vector<std::byte> InitialBytes(const StorageLife& life) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(life.bytes));
-  const std::uint64_t seed = Mix(static_cast<std::uint64_t>(life.incarnation));
+  const std::uint64_t seed = SplitMix(static_cast<std::uint64_t>(life.incarnation));
   const bool single = life.bytes == SizeOf(life.dtype);
   RangeAt range(life);
   const auto value = [&](std::uint64_t bits) {
