@@ -59,7 +59,7 @@ MatchFlow ClassFlows::FlowOf(const Transfer& transfer, const TransferTime& time)
 // All groups of the kind transfer at the same time: what they put on one link of each class.
 std::int64_t ClassFlows::AddRoute(const Transfer& transfer, const TransferTime& time) {
   std::map<LinkPlace, std::uint64_t> weights;
-  double unit = 0;
+  WeightedLinks all;
   const bool pair = IsPointToPoint(transfer.kind);
   for (const std::uint32_t group : groups_of_kind_[transfer.role][transfer.kind_of_group]) {
     std::vector<std::int32_t> devices = job_.Members(transfer.role, group);
@@ -76,19 +76,15 @@ std::int64_t ClassFlows::AddRoute(const Transfer& transfer, const TransferTime& 
                            .devices = devices,
                            .root = pair ? 0 : std::max(transfer.from, 0)});
     const WeightedLinks weighted = WeightsOf(network_, loads, time.data_ns);
-    unit = weighted.unit;
+    all.unit = weighted.unit;
     for (const auto& [link, weight] : weighted.links) {
       if (Represents(link)) {
         weights[link] += weight;
       }
     }
   }
-  std::vector<SharedLinks::Crossing> crossings;
-  crossings.reserve(weights.size());
-  for (const auto& [link, weight] : weights) {
-    crossings.push_back({links_.LinkOf(link, CapacityOf(network_, link)), weight});
-  }
-  return links_.AddRoute(crossings, unit);
+  all.links.assign(weights.begin(), weights.end());
+  return links_.AddRoute(network_, all);
 }
 
 }  // namespace reprise

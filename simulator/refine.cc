@@ -72,7 +72,6 @@ Refinement RefineClasses(const std::vector<std::uint32_t>& colours,
   refined.classes = renumber();
   refined.kind_of_group.resize(roles.size());
   for (;;) {
-    ++refined.rounds;
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       signatures[rank] = {refined.class_of[rank]};
     }

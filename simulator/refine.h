@@ -21,7 +21,6 @@ struct Refinement {
   std::uint32_t classes = 0;
   // By role and group: equal numbers where the groups' members are alike.
   std::vector<std::vector<std::uint32_t>> kind_of_group;
-  std::uint32_t rounds = 0;
 };
 
 // `colours`: by rank, equal only where ranks may be alike. Exact: no hash decides. The result is

@@ -13,23 +13,19 @@ constexpr double kWhole = 1 - 1e-9;
 
 }  // namespace
 
-MaxMinFair::Link SharedLinks::LinkOf(const LinkPlace& link, double bytes_per_second) {
-  const auto [at, added] = links_.try_emplace(link, 0);
-  if (added) {
-    at->second = fair_.AddLink(bytes_per_second);
-  }
-  return at->second;
-}
-
-SharedLinks::Route SharedLinks::AddRoute(std::span<const Crossing> crossings, double unit) {
-  RouteLinks links;
-  links.unit = unit;
-  for (const Crossing& crossing : crossings) {
-    if (crossing.weight > 0) {
-      links.crossings.push_back({crossing.link, crossing.weight});
+SharedLinks::Route SharedLinks::AddRoute(const Network& network, const WeightedLinks& weighted) {
+  RouteLinks route;
+  route.unit = weighted.unit;
+  for (const auto& [link, weight] : weighted.links) {
+    const auto [at, added] = links_.try_emplace(link, 0);
+    if (added) {
+      at->second = fair_.AddLink(CapacityOf(network, link));
+    }
+    if (weight > 0) {
+      route.crossings.push_back({at->second, weight});
     }
   }
-  routes_.push_back(std::move(links));
+  routes_.push_back(std::move(route));
   return static_cast<Route>(routes_.size() - 1);
 }
 

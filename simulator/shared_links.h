@@ -12,6 +12,18 @@
 
 namespace reprise {
 
+// What the transfers of one route load, while nothing slows them: how many of `unit` bytes a second
+// each link carries.
+struct WeightedLinks {
+  std::vector<std::pair<LinkPlace, std::uint64_t>> links;
+  double unit = 0;
+};
+// The loads of one transfer. `data_ns`: how long its bytes move when it is alone.
+[[nodiscard]] WeightedLinks WeightsOf(const Network& network, std::span<const LinkLoad> loads,
+                                      double data_ns);
+// Of one direction, after efficiency and slow links.
+[[nodiscard]] double CapacityOf(const Network& network, const LinkPlace& link);
+
 // Transfers of one route load the same links alike. A route may stand for equal transfers of
 // several groups that always run together, and a link for equal links: then its weight counts how
 // many of these transfers cross one of the links. Rates are the same to the last bit either way.
@@ -23,17 +35,8 @@ class SharedLinks {
   using Route = std::uint32_t;
   using Flow = MaxMinFair::Flow;
 
-  // One link's load by the transfers of a route, while nothing slows them.
-  struct Crossing {
-    MaxMinFair::Link link = 0;
-    std::uint64_t weight = 0;
-  };
-
-  // Where equal links are to count as one, `place` is the number of their class. Links are made
-  // when they are first named.
-  MaxMinFair::Link LinkOf(const LinkPlace& link, double bytes_per_second);
-  // Weights are in units of the route's own: `unit` bytes a second.
-  Route AddRoute(std::span<const Crossing> crossings, double unit);
+  // Links are made when they are first named: of equal links that count as one, the same is named.
+  Route AddRoute(const Network& network, const WeightedLinks& weighted);
 
   // A transfer of the route moves its bytes from now on. Rates change with the next Solve.
   Flow Begin(Route route);
@@ -53,16 +56,5 @@ class SharedLinks {
   std::vector<Route> route_of_;  // by flow
   std::map<LinkPlace, MaxMinFair::Link> links_;
 };
-
-// The loads of one transfer as crossings, before they are added up over equal transfers: weights
-// per link place, and the unit. `data_ns`: how long its bytes move when it is alone.
-struct WeightedLinks {
-  std::vector<std::pair<LinkPlace, std::uint64_t>> links;
-  double unit = 0;
-};
-[[nodiscard]] WeightedLinks WeightsOf(const Network& network, std::span<const LinkLoad> loads,
-                                      double data_ns);
-// Of one direction, after efficiency and slow links.
-[[nodiscard]] double CapacityOf(const Network& network, const LinkPlace& link);
 
 }  // namespace reprise

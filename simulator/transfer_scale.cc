@@ -77,13 +77,7 @@ SharedLinks::Route SetNetwork::RouteOf(const CommSpec& spec, std::int32_t rank,
                         .bytes = BytesOf(spec, members.size()),
                         .devices = members,
                         .root = root == members.end() ? 0 : root - members.begin()});
-  const WeightedLinks weighted = WeightsOf(network, loads, time.data_ns);
-  std::vector<SharedLinks::Crossing> crossings;
-  crossings.reserve(weighted.links.size());
-  for (const auto& [link, weight] : weighted.links) {
-    crossings.push_back({links.LinkOf(link, CapacityOf(network, link)), weight});
-  }
-  return links.AddRoute(crossings, weighted.unit);
+  return links.AddRoute(network, WeightsOf(network, loads, time.data_ns));
 }
 
 }  // namespace reprise
