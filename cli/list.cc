@@ -20,7 +20,7 @@
 #include "workload/job/generate.h"
 #include "workload/job/parse.h"
 #include "workload/parallel/parallelism.h"
-#include "workload/schedules/schedule.h"
+#include "workload/schedule.h"
 
 namespace reprise {
 namespace {
@@ -115,7 +115,7 @@ template <typename Entries>
 Json NamesWithHelp(const Entries& entries) {
   Json rows = Json::array();
   for (const auto& entry : entries) {
-    rows.push_back({{"name", entry->name()}, {"help", entry->help()}});
+    rows.push_back({{"name", entry.name}, {"help", entry.help}});
   }
   return rows;
 }

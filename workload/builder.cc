@@ -1,9 +1,21 @@
 #include "workload/builder.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 namespace reprise {
+
+Place PlaceOf(const Layout& layout, std::int64_t rank) {
+  Place place;
+  place.tp = rank % layout.tp;
+  rank /= layout.tp;
+  place.cp = rank % layout.cp;
+  rank /= layout.cp;
+  place.dp = rank % layout.dp;
+  place.pp = rank / layout.dp;
+  return place;
+}
 
 void Builder::Op(std::string_view parent) {
   out.parent = parent.empty() ? top : std::string(parent);
@@ -65,6 +77,13 @@ Issued Builder::ReduceScatter(const std::string& group, const TensorDesc& whole,
 
 Issued Builder::AllToAll(const std::string& group, const TensorDesc& in, const TensorDesc& result,
                          Ints in_rows, Ints out_rows) {
+  const bool equal =
+      in_rows == out_rows && std::ranges::all_of(in_rows, [&in_rows](std::int64_t rows) {
+        return rows == in_rows.front();
+      });
+  if (equal) {
+    in_rows = out_rows = {};
+  }
   const std::int64_t width = in.shape.empty() || in.shape[0] == 0 ? 1 : in.elements / in.shape[0];
   for (Ints* rows : {&in_rows, &out_rows}) {
     for (std::int64_t& count : *rows) {

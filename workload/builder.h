@@ -8,10 +8,15 @@
 #include <vector>
 
 #include "workload/description.h"
-#include "workload/rank_place.h"
 #include "workload/tape.h"
 
 namespace reprise {
+
+// Where a rank stands in the layout, in Megatron's order: tensor, context, data, pipeline.
+struct Place {
+  std::int64_t tp = 0, cp = 0, dp = 0, pp = 0;
+};
+[[nodiscard]] Place PlaceOf(const Layout& layout, std::int64_t rank);
 
 class Builder {
  public:
@@ -40,6 +45,11 @@ class Builder {
   Var Record(std::string name, const std::vector<Var>& inputs, const TensorDesc& result,
              std::function<std::vector<Grad>(const TensorDesc& gradient)> backward) const;
   TensorDesc NewLike(const TensorDesc& like) { return out.New(like.dtype, like.shape); }
+  // A dense tensor in another shape.
+  TensorDesc Shaped(const TensorDesc& x, const std::vector<std::int64_t>& shape,
+                    std::string_view name = "aten::view") {
+    return out.Host(name, Args(x, shape), out.Part(x, 0, shape));
+  }
   // A new tensor, which aten::zero_ fills.
   TensorDesc Zeros(DType dtype, const std::vector<std::int64_t>& shape);
 
@@ -50,7 +60,7 @@ class Builder {
                    bool async = false, const std::string& channel = {});
   Issued ReduceScatter(const std::string& group, const TensorDesc& whole, const TensorDesc& part,
                        bool async = false, const std::string& channel = {});
-  // Rows of the first dimension by member; empty splits: equal.
+  // Rows of the first dimension by member; none: equal.
   Issued AllToAll(const std::string& group, const TensorDesc& in, const TensorDesc& result,
                   Ints in_rows = {}, Ints out_rows = {});
   Issued Send(const std::string& group, std::int64_t to, const std::string& channel,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -43,6 +44,32 @@ struct ModelShape {
   std::int64_t lookups = 0, dense_features = 0;
   std::vector<std::int64_t> bottom_mlp, top_mlp;  // widths of the layers
   bool operator==(const ModelShape&) const = default;
+};
+
+// The model's sizes by the names that descriptions give them, with the least that each may be, in
+// general and of the families that have other models.
+struct ModelSize {
+  std::string_view name;
+  std::int64_t ModelShape::*of;
+  std::int64_t least, least_vit, least_dlrm;
+};
+inline constexpr ModelSize kModelSizes[] = {
+    {"layers", &ModelShape::layers, 1, 1, 1},
+    {"hidden", &ModelShape::hidden, 1, 1, 1},
+    {"heads", &ModelShape::heads, 1, 1, 0},
+    {"kv_heads", &ModelShape::kv_heads, 1, 1, 0},
+    {"head_size", &ModelShape::head_size, 1, 1, 0},
+    {"ffn", &ModelShape::ffn, 1, 1, 0},
+    {"vocab", &ModelShape::vocab, 1, 0, 0},
+    {"sequence", &ModelShape::sequence, 1, 1, 0},
+    {"experts", &ModelShape::experts, 0, 0, 0},
+    {"top_k", &ModelShape::top_k, 0, 0, 0},
+    {"image", &ModelShape::image, 0, 1, 0},
+    {"patch", &ModelShape::patch, 0, 1, 0},
+    {"channels", &ModelShape::channels, 1, 1, 1},
+    {"classes", &ModelShape::classes, 0, 1, 0},
+    {"lookups", &ModelShape::lookups, 0, 0, 0},
+    {"dense_features", &ModelShape::dense_features, 0, 0, 1},
 };
 
 // Ranks are numbered as Megatron numbers them: tensor, context, data (experts innermost), pipeline.

@@ -43,12 +43,6 @@ TransferNames NamesOf(CommKind kind) {
   }
 }
 
-NodeType TypeOf(CommKind kind) {
-  return kind == CommKind::kSend   ? NodeType::kCommSend
-         : kind == CommKind::kRecv ? NodeType::kCommRecv
-                                   : NodeType::kCommColl;
-}
-
 }  // namespace
 
 std::int64_t BytesOfTensor(const TensorDesc& tensor) {
@@ -225,7 +219,7 @@ Issued Emitter::Transfer(const TransferCall& call) {
   HostNode(names.call, OpKind::kMetadata, OpClass::kHost, {}, {});
   const std::string& channel = call.channel.empty() ? call.group : call.channel;
   Node node = Begin(cuda_ ? names.kernel : names.call, OpKind::kComm, OpClass::kComm);
-  node.type = TypeOf(call.kind);
+  node.type = TypeOfTransfer(call.kind);
   CommSpec spec{.kind = call.kind, .group = call.group};
   Sequence& sequence_of =
       sequences_[fmt::format("{} {} {}", call.group, call.peer,

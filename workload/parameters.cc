@@ -20,15 +20,15 @@ std::int64_t ParameterStore::Replicas(const Layout& layout, bool expert) {
 }
 
 ParameterStore::ParameterStore(const Workload& workload, Emitter& emitter,
-                               std::vector<std::vector<std::unique_ptr<Unit>>>& chunks)
+                               std::vector<Units>& chunks)
     : workload_(workload), out_(emitter) {
   for (auto& chunk : chunks) {
     for (auto& unit : chunk) {
-      unit->index = units_.size();
-      units_.push_back(unit.get());
+      unit->index = units.size();
+      units.push_back(unit.get());
     }
   }
-  sharded_.resize(units_.size());
+  sharded.resize(units.size());
   if (workload_.layout.fsdp) {
     MakeShards();
   } else {
@@ -37,11 +37,11 @@ ParameterStore::ParameterStore(const Workload& workload, Emitter& emitter,
 }
 
 void ParameterStore::MakeShards() {
-  for (Unit* unit : units_) {
+  for (Unit* unit : units) {
     for (const bool expert : {false, true}) {
-      ShardedUnit sharded{.expert = expert};
+      ShardedUnit part{.expert = expert};
       const std::int64_t shards = Replicas(workload_.layout, expert);
-      for (Parameter& parameter : unit->parameters()) {
+      for (Parameter& parameter : unit->parameters) {
         if (parameter.expert != expert) {
           continue;
         }
@@ -51,14 +51,13 @@ void ParameterStore::MakeShards() {
         } else {
           shape = {RoundUp(parameter.elements(), shards) / shards};
         }
-        sharded.parameters.push_back(&parameter);
-        sharded.values.push_back(out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
-        sharded.gradients.push_back(
-            out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
-        sharded.shard_elements += ElementCount(shape);
+        part.parameters.push_back(&parameter);
+        part.values.push_back(out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
+        part.gradients.push_back(out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
+        part.shard_elements += ElementCount(shape);
       }
-      if (!sharded.parameters.empty()) {
-        sharded_[unit->index].push_back(std::move(sharded));
+      if (!part.parameters.empty()) {
+        sharded[unit->index].push_back(std::move(part));
       }
     }
   }
@@ -74,22 +73,22 @@ void ParameterStore::MakeBuckets() {
   // Gradients come in reverse, so that buckets fill from the end.
   for (const bool expert : {false, true}) {
     bool open = false;
-    for (std::size_t i = units_.size(); i-- > 0;) {
-      Unit& unit = *units_[i];
+    for (std::size_t i = units.size(); i-- > 0;) {
+      Unit& unit = *units[i];
       bool any = false;
-      for (Parameter& parameter : unit.parameters()) {
+      for (Parameter& parameter : unit.parameters) {
         any = any || parameter.expert == expert;
       }
       if (!any) {
         continue;
       }
       if (!open) {
-        buckets_.push_back({.expert = expert});
+        buckets.push_back({.expert = expert});
         open = true;
       }
-      Bucket& bucket = buckets_.back();
+      Bucket& bucket = buckets.back();
       bucket.units.push_back(i);
-      for (Parameter& parameter : unit.parameters()) {
+      for (Parameter& parameter : unit.parameters) {
         if (parameter.expert == expert) {
           bucket.parameters.push_back(&parameter);
           bucket.elements += parameter.elements();
@@ -98,7 +97,7 @@ void ParameterStore::MakeBuckets() {
       open = bucket.elements < most;
     }
   }
-  for (Bucket& bucket : buckets_) {
+  for (Bucket& bucket : buckets) {
     const std::int64_t replicas = Replicas(workload_.layout, bucket.expert);
     if (workload_.layout.distributed_optimizer) {
       bucket.elements = RoundUp(bucket.elements, replicas);
@@ -126,7 +125,7 @@ void ParameterStore::MakeBuckets() {
 
 void ParameterStore::BeginStep(Builder& b) {
   last_batch = false;
-  for (Bucket& bucket : buckets_) {
+  for (Bucket& bucket : buckets) {
     bucket.units_left = bucket.units.size();
     bucket.reduced = false;
     if (UsesBuffers(workload_)) {
@@ -134,12 +133,12 @@ void ParameterStore::BeginStep(Builder& b) {
       out_.InPlace("aten::zero_", bucket.gradients);
     }
   }
-  for (Unit* unit : units_) {
-    for (Parameter& parameter : unit->parameters()) {
+  for (Unit* unit : units) {
+    for (Parameter& parameter : unit->parameters) {
       parameter.has_gradient = false;
     }
   }
-  for (std::vector<ShardedUnit>& parts : sharded_) {
+  for (std::vector<ShardedUnit>& parts : sharded) {
     for (ShardedUnit& part : parts) {
       part.has_gradient = false;
     }
@@ -190,14 +189,14 @@ void ParameterStore::MakeItems() {
     }
     items_.push_back(std::move(item));
   };
-  for (std::vector<ShardedUnit>& parts : sharded_) {
+  for (std::vector<ShardedUnit>& parts : sharded) {
     for (ShardedUnit& part : parts) {
       for (std::size_t i = 0; i < part.values.size(); ++i) {
         add(part.values[i], part.gradients[i]);
       }
     }
   }
-  for (Bucket& bucket : buckets_) {
+  for (Bucket& bucket : buckets) {
     if (workload_.layout.distributed_optimizer) {
       const std::int64_t shard = bucket.elements / Replicas(workload_.layout, bucket.expert);
       const TensorDesc value = out_.Part(bucket.values, 0, {shard});
@@ -211,7 +210,7 @@ void ParameterStore::MakeItems() {
 }
 
 TensorDesc ParameterStore::GradientOf(const Parameter& parameter) const {
-  for (const std::vector<ShardedUnit>& parts : sharded_) {
+  for (const std::vector<ShardedUnit>& parts : sharded) {
     for (const ShardedUnit& part : parts) {
       const auto at = std::find(part.parameters.begin(), part.parameters.end(), &parameter);
       if (at != part.parameters.end()) {

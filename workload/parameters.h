@@ -15,30 +15,22 @@ namespace reprise {
 // around it, and activation recomputation repeats it.
 class Unit {
  public:
+  explicit Unit(std::string of_unit, bool of_layer = false)
+      : name(std::move(of_unit)), is_layer(of_layer) {}
   virtual ~Unit() = default;
   // Hidden states in, hidden states out; the last unit's result is the loss.
   [[nodiscard]] virtual Var Forward(Builder& b, const Var& x) = 0;
-  [[nodiscard]] const std::deque<Parameter>& parameters() const { return parameters_; }
-  [[nodiscard]] std::deque<Parameter>& parameters() { return parameters_; }
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] bool is_layer() const { return is_layer_; }
-  std::int64_t layer = 0;  // number in the model
-  std::size_t index = 0;   // among the rank's units
-
-  // Its address stays.
   Parameter* NewParameter(std::vector<std::int64_t> shape) {
-    return &parameters_.emplace_back(Parameter{.shape = std::move(shape)});
+    return &parameters.emplace_back(Parameter{.shape = std::move(shape)});
   }
 
- protected:
-  explicit Unit(std::string name, bool is_layer = false)
-      : name_(std::move(name)), is_layer_(is_layer) {}
-
- private:
-  std::string name_;
-  bool is_layer_;
-  std::deque<Parameter> parameters_;  // addresses stay
+  const std::string name;
+  const bool is_layer;
+  std::deque<Parameter> parameters;  // addresses stay
+  std::int64_t layer = 0;            // number in the model
+  std::size_t index = 0;             // among the rank's units
 };
+using Units = std::vector<std::unique_ptr<Unit>>;
 
 // Parameters whose gradients travel together.
 struct Bucket {
@@ -79,8 +71,7 @@ struct Optimized {
 
 class ParameterStore {
  public:
-  ParameterStore(const Workload& workload, Emitter& emitter,
-                 std::vector<std::vector<std::unique_ptr<Unit>>>& chunks);
+  ParameterStore(const Workload& workload, Emitter& emitter, std::vector<Units>& chunks);
 
   // Gradients of the last micro-batch come: what is complete may be reduced.
   bool last_batch = false;
@@ -90,11 +81,10 @@ class ParameterStore {
   // The optimizer's items, in order; states are made with the first call.
   std::vector<Optimized>& Items();
 
-  [[nodiscard]] std::vector<Bucket>& buckets() { return buckets_; }
-  // Of a unit: dense parameters, then experts'; empty unless FSDP.
-  [[nodiscard]] std::vector<ShardedUnit>& sharded(std::size_t unit) { return sharded_[unit]; }
-  [[nodiscard]] std::size_t sharded_units() const { return sharded_.size(); }
-  [[nodiscard]] const std::vector<Unit*>& units() const { return units_; }
+  std::vector<Unit*> units;
+  std::vector<Bucket> buckets;
+  // By unit: dense parameters, then experts'; empty unless FSDP.
+  std::vector<std::vector<ShardedUnit>> sharded;
   // Ranks among which a parameter's gradients are summed, and the role of their group.
   [[nodiscard]] static std::int64_t Replicas(const Layout& layout, bool expert);
   [[nodiscard]] static const char* ReplicaGroup(bool expert) { return expert ? "edp" : "dp"; }
@@ -108,9 +98,6 @@ class ParameterStore {
 
   const Workload& workload_;
   Emitter& out_;
-  std::vector<Unit*> units_;
-  std::vector<Bucket> buckets_;
-  std::vector<std::vector<ShardedUnit>> sharded_;
   std::vector<Optimized> items_;
 };
 

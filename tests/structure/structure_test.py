@@ -38,7 +38,7 @@ ORDER = {
     "kernels": ["kernels", "kernels/cpu", "kernels/ops", "*"],
     "report": ["report/values", "report/nodes", "report/energy", "report/classes", "report/fidelity", "report/text", "report/sections",
                "report/page", "report/timeline", "report/compare", "report"],
-    "workload": ["workload", "workload/ops", "workload/schedules", "workload/parallel", "workload/families", "workload/job"],
+    "workload": ["workload", "workload/ops", "workload/parallel", "workload/families", "workload/job"],
 }
 # Folders that include each other in a circle nevertheless → why.
 KNOWN_CIRCLES = {}

@@ -10,7 +10,7 @@
 #include "timing/dry_run.h"
 #include "workload/job/generate.h"
 #include "workload/job/parse.h"
-#include "workload/schedules/schedule.h"
+#include "workload/schedule.h"
 
 namespace reprise {
 namespace {
@@ -96,12 +96,12 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values("cuda")));
 
 TEST(Schedule, PassesAreCompleteAndInOrder) {
-  for (const auto& schedule : BuiltinSchedules()) {
-    const std::int64_t chunks = schedule->name() == "interleaved" ? 3 : 1;
+  for (const PipelineSchedule& schedule : BuiltinSchedules()) {
+    const std::int64_t chunks = schedule.name == "interleaved" ? 3 : 1;
     for (std::int64_t stage = 0; stage < 4; ++stage) {
       std::set<std::pair<std::int64_t, std::int64_t>> forward;
       std::set<std::pair<std::int64_t, std::int64_t>> backward;
-      for (const Pass& pass : schedule->PassesOf(stage, 4, 8, chunks)) {
+      for (const Pass& pass : schedule.passes(stage, 4, 8, chunks)) {
         auto& seen = pass.forward ? forward : backward;
         EXPECT_TRUE(seen.insert({pass.chunk, pass.batch}).second);
         EXPECT_TRUE(pass.forward || forward.contains({pass.chunk, pass.batch}));

@@ -101,13 +101,11 @@ class Recommender final : public Unit {
     for (std::int64_t rank = 0; rank < ranks; ++rank) {
       received.push_back(TablesOf(b.workload, rank) * m.hidden * batch);
     }
-    const bool even = tables % ranks == 0;
-    const auto exchange = [&b, even](const TensorDesc& in, std::int64_t elements,
-                                     const std::vector<std::int64_t>& in_rows,
-                                     const std::vector<std::int64_t>& out_rows) {
+    const auto exchange = [&b](const TensorDesc& in, std::int64_t elements,
+                               const std::vector<std::int64_t>& in_rows,
+                               const std::vector<std::int64_t>& out_rows) {
       TensorDesc result = b.out.New(in.dtype, {elements});
-      const std::vector<std::int64_t> none;
-      b.out.Wait(b.AllToAll("ep", in, result, even ? none : in_rows, even ? none : out_rows));
+      b.out.Wait(b.AllToAll("ep", in, result, in_rows, out_rows));
       return result;
     };
     std::vector<TensorDesc> parts;
@@ -121,8 +119,7 @@ class Recommender final : public Unit {
       b.out.Work("aten::cat", Args(parts, 0), Args(flat));
     }
     const TensorDesc got = exchange(flat, tables * m.hidden * batch, sent, received);
-    const TensorDesc rows = b.out.Part(got, 0, {batch, tables * m.hidden});
-    b.out.Host("aten::view", Args(got, rows.shape), Args(rows));
+    const TensorDesc rows = b.Shaped(got, {batch, tables * m.hidden});
     std::vector<Var> inputs = sums;
     // Without tables no operator takes a gradient, but the others wait for this rank's part.
     Var none{.tensor = rows};
@@ -153,8 +150,7 @@ class Recommender final : public Unit {
     const std::int64_t batch = products.shape()[0];
     const std::int64_t pairs = features * (features - 1) / 2;
     const TensorDesc places = b.Constant("pairs", DType::kInt64, {pairs});
-    const TensorDesc flat = b.out.Part(products.tensor, 0, {batch, features * features});
-    b.out.Host("aten::view", Args(products.tensor, flat.shape), Args(flat));
+    const TensorDesc flat = b.Shaped(products.tensor, {batch, features * features});
     const TensorDesc result = b.out.Work("aten::index_select", Args(flat, 1, places),
                                          b.out.New(products.tensor.dtype, {batch, pairs}));
     return b.Record(
@@ -171,70 +167,71 @@ class Recommender final : public Unit {
   Perceptron bottom_, top_;
 };
 
-class Dlrm final : public ModelFamily {
- public:
-  [[nodiscard]] std::string_view name() const override { return "dlrm"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "recommendation model: tables divided among ranks, all-to-all, two perceptrons";
+Status CheckDlrm(const Workload& w) {
+  const ModelShape& m = w.model;
+  const Layout& l = w.layout;
+  if (l.tp > 1 || l.pp > 1 || l.cp > 1 || l.fsdp || l.sequence_parallel) {
+    return BadInput(
+        "a recommendation model has data parallelism alone, with its tables divided: no \"tp\", "
+        "\"pp\", \"cp\" or \"fsdp\"");
   }
-  void SetDefaults(ModelShape& m) const override {
-    m.dtype = DType::kFloat32;
-    m.tied_embeddings = false;
+  if (m.tables.empty() || m.bottom_mlp.empty() || m.top_mlp.empty() || m.lookups < 1) {
+    return BadInput(
+        "a recommendation model needs \"tables\", \"lookups\", \"bottom_mlp\" and "
+        "\"top_mlp\"");
   }
-  void Complete(Workload& w) const override {
-    w.model.layers = 1;
-    w.layout.ep = w.layout.dp;  // tables are divided as experts are
+  if (m.bottom_mlp.back() != m.hidden) {
+    return BadInput(
+        fmt::format("the last width of \"bottom_mlp\" is {}; expected {}, the width of the "
+                    "tables (\"hidden\")",
+                    m.bottom_mlp.back(), m.hidden));
   }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    const ModelShape& m = w.model;
-    const Layout& l = w.layout;
-    if (l.tp > 1 || l.pp > 1 || l.cp > 1 || l.fsdp || l.sequence_parallel) {
-      return BadInput(
-          "a recommendation model has data parallelism alone, with its tables divided: no \"tp\", "
-          "\"pp\", \"cp\" or \"fsdp\"");
-    }
-    if (m.tables.empty() || m.bottom_mlp.empty() || m.top_mlp.empty() || m.lookups < 1) {
-      return BadInput(
-          "a recommendation model needs \"tables\", \"lookups\", \"bottom_mlp\" and "
-          "\"top_mlp\"");
-    }
-    if (m.bottom_mlp.back() != m.hidden) {
-      return BadInput(
-          fmt::format("the last width of \"bottom_mlp\" is {}; expected {}, the width of the "
-                      "tables (\"hidden\")",
-                      m.bottom_mlp.back(), m.hidden));
-    }
-    if (m.top_mlp.back() != 1) {
-      return BadInput(
-          fmt::format("the last width of \"top_mlp\" is {}; expected 1", m.top_mlp.back()));
-    }
-    return {};
+  if (m.top_mlp.back() != 1) {
+    return BadInput(
+        fmt::format("the last width of \"top_mlp\" is {}; expected 1", m.top_mlp.back()));
   }
-  [[nodiscard]] std::vector<std::unique_ptr<Unit>> Units(const Workload& w, const ModelPart&,
-                                                         const Place& place) const override {
-    std::vector<std::unique_ptr<Unit>> units;
-    units.push_back(std::make_unique<Recommender>(w, place));
-    return units;
+  return {};
+}
+
+// Tables differ: ranks with the same ones in number and rows do the same.
+std::int64_t DlrmVariant(const Workload& w, const Place& place) {
+  const auto rows = [&](std::int64_t rank) {
+    const auto first = w.model.tables.begin() + FirstTable(w, rank);
+    return std::vector<std::int64_t>(first, first + TablesOf(w, rank));
+  };
+  std::int64_t variant = 0;
+  while (rows(variant) != rows(place.dp)) {
+    ++variant;
   }
-  [[nodiscard]] std::vector<std::int64_t> HiddenShape(const Workload& w) const override {
-    return {w.micro_batch, w.model.hidden};
-  }
-  // Tables differ: ranks with the same ones in number and rows do the same.
-  [[nodiscard]] std::int64_t Variant(const Workload& w, const Place& place) const override {
-    const auto rows = [&](std::int64_t rank) {
-      const auto first = w.model.tables.begin() + FirstTable(w, rank);
-      return std::vector<std::int64_t>(first, first + TablesOf(w, rank));
-    };
-    std::int64_t variant = 0;
-    while (rows(variant) != rows(place.dp)) {
-      ++variant;
-    }
-    return variant;
-  }
-};
+  return variant;
+}
 
 }  // namespace
 
-std::unique_ptr<ModelFamily> MakeDlrm() { return std::make_unique<Dlrm>(); }
+ModelFamily DlrmFamily() {
+  return {.name = "dlrm",
+          .set_defaults =
+              [](ModelShape& m) {
+                m.dtype = DType::kFloat32;
+                m.tied_embeddings = false;
+              },
+          .complete =
+              [](Workload& w) {
+                w.model.layers = 1;
+                w.layout.ep = w.layout.dp;  // tables are divided as experts are
+              },
+          .check = CheckDlrm,
+          .units =
+              [](const Workload& w, const ModelPart&, const Place& place) {
+                Units units;
+                units.push_back(std::make_unique<Recommender>(w, place));
+                return units;
+              },
+          .hidden_shape =
+              [](const Workload& w) {
+                return std::vector<std::int64_t>{w.micro_batch, w.model.hidden};
+              },
+          .variant = DlrmVariant};
+}
 
 }  // namespace reprise

@@ -1,15 +1,21 @@
 #include "workload/families/family.h"
 
+#include <array>
+
+#include "workload/registry.h"
+
 namespace reprise {
 
-const KindRegistry<ModelFamily>& BuiltinFamilies() {
-  static const KindRegistry<ModelFamily> builtin = [] {
-    KindRegistry<ModelFamily> all;
-#define FAMILY(name) all.push_back(Make##name());
+#define FAMILY(name) ModelFamily name##Family();
 #include "workload/families.def"
 #undef FAMILY
-    return all;
-  }();
+
+std::span<const ModelFamily> BuiltinFamilies() {
+  static const auto builtin = std::to_array<ModelFamily>({
+#define FAMILY(name) name##Family(),
+#include "workload/families.def"
+#undef FAMILY
+  });
   return builtin;
 }
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/result.h"
 #include "workload/parameters.h"
-#include "workload/registry.h"
 
 namespace reprise {
 
@@ -18,31 +18,23 @@ struct ModelPart {
   std::int64_t first_layer = 0, layers = 0;
 };
 
-class ModelFamily {
- public:
-  virtual ~ModelFamily() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;
-  [[nodiscard]] virtual std::string_view help() const = 0;
+struct ModelFamily {
+  std::string_view name;
   // What a description of this family means where it says nothing.
-  virtual void SetDefaults(ModelShape& model) const = 0;
+  void (*set_defaults)(ModelShape& model);
   // Sizes that follow from others, after the description was read.
-  virtual void Complete(Workload& workload) const = 0;
+  void (*complete)(Workload& workload);
   // Bad input: the rule that is broken. CheckWorkload adds the nearest layout that works.
-  [[nodiscard]] virtual Status Check(const Workload& workload) const = 0;
-  [[nodiscard]] virtual std::vector<std::unique_ptr<Unit>> Units(const Workload& workload,
-                                                                 const ModelPart& part,
-                                                                 const Place& place) const = 0;
+  Status (*check)(const Workload& workload);
+  Units (*units)(const Workload& workload, const ModelPart& part, const Place& place);
   // Of what travels between stages.
-  [[nodiscard]] virtual std::vector<std::int64_t> HiddenShape(const Workload& workload) const = 0;
+  std::vector<std::int64_t> (*hidden_shape)(const Workload& workload);
   // A number that ranks of a class share, beside their stage; by place.
-  [[nodiscard]] virtual std::int64_t Variant(const Workload&, const Place&) const { return 0; }
+  std::int64_t (*variant)(const Workload& workload, const Place& place);
 };
 
-[[nodiscard]] const KindRegistry<ModelFamily>& BuiltinFamilies();
+[[nodiscard]] std::span<const ModelFamily> BuiltinFamilies();
 // Null: none of that name.
 [[nodiscard]] const ModelFamily* FindFamily(std::string_view name);
-#define FAMILY(name) [[nodiscard]] std::unique_ptr<ModelFamily> Make##name();
-#include "workload/families.def"
-#undef FAMILY
 
 }  // namespace reprise

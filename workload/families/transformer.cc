@@ -163,6 +163,12 @@ Var TransformerLayer::Forward(Builder& b, const Var& x) {
                 apart && router_ == nullptr ? ffn_[0].down.bias : nullptr);
 }
 
+void AddLayers(const Workload& w, const ModelPart& part, Units& units) {
+  for (std::int64_t i = 0; i < part.layers; ++i) {
+    units.push_back(std::make_unique<TransformerLayer>(w, part.first_layer + i));
+  }
+}
+
 TensorDesc CopyToDevice(Builder& b, DType dtype, std::vector<std::int64_t> shape) {
   TensorDesc tensor = b.out.New(dtype, shape, StorageUse::kInput);
   if (b.out.cuda()) {

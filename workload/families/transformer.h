@@ -61,7 +61,9 @@ class LanguageHead final : public Unit {
   Parameter* weight_;
 };
 
-void CompleteTransformer(ModelShape& model);
+// One a layer of the part.
+void AddLayers(const Workload& workload, const ModelPart& part, Units& units);
+void CompleteTransformer(Workload& workload);
 [[nodiscard]] Status CheckTransformer(const Workload& workload);
 // The loss of a micro-batch as a share of the step's.
 [[nodiscard]] Var ShareOfLoss(Builder& b, const Var& loss);

@@ -16,7 +16,8 @@ Status Divides(std::string_view what, std::int64_t by, std::string_view of, std:
 
 }  // namespace
 
-void CompleteTransformer(ModelShape& m) {
+void CompleteTransformer(Workload& w) {
+  ModelShape& m = w.model;
   if (m.kv_heads == 0) {
     m.kv_heads = m.heads;
   }

@@ -75,55 +75,54 @@ class ClassHead final : public Unit {
   Parameter *weight_, *bias_;
 };
 
-class Vit final : public ModelFamily {
- public:
-  [[nodiscard]] std::string_view name() const override { return "vit"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "vision transformer: patches, class token, attention in both directions";
+void CompleteVit(Workload& w) {
+  CompleteTransformer(w);
+  ModelShape& m = w.model;
+  if (m.patch > 0) {
+    m.sequence = m.image / m.patch * (m.image / m.patch) + 1;
   }
-  void SetDefaults(ModelShape& m) const override {
-    m.causal = m.tied_embeddings = false;
-    m.batch_first = true;
+}
+
+Status CheckVit(const Workload& w) {
+  const ModelShape& m = w.model;
+  if (m.image % m.patch != 0) {
+    return BadInput(
+        fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch, m.image));
   }
-  void Complete(Workload& w) const override {
-    ModelShape& m = w.model;
-    CompleteTransformer(m);
-    if (m.patch > 0) {
-      m.sequence = m.image / m.patch * (m.image / m.patch) + 1;
-    }
+  if (w.layout.cp > 1) {
+    return BadInput("a vision transformer has no context parallelism (\"cp\")");
   }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    const ModelShape& m = w.model;
-    if (m.image % m.patch != 0) {
-      return BadInput(
-          fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch, m.image));
-    }
-    if (w.layout.cp > 1) {
-      return BadInput("a vision transformer has no context parallelism (\"cp\")");
-    }
-    return CheckTransformer(w);
+  return CheckTransformer(w);
+}
+
+Units VitUnits(const Workload& w, const ModelPart& part, const Place& /*place*/) {
+  Units units;
+  if (part.first && !w.layers_only) {
+    units.push_back(std::make_unique<PatchEmbedding>(w));
   }
-  [[nodiscard]] std::vector<std::unique_ptr<Unit>> Units(const Workload& w, const ModelPart& part,
-                                                         const Place&) const override {
-    std::vector<std::unique_ptr<Unit>> units;
-    if (part.first && !w.layers_only) {
-      units.push_back(std::make_unique<PatchEmbedding>(w));
-    }
-    for (std::int64_t i = 0; i < part.layers; ++i) {
-      units.push_back(std::make_unique<TransformerLayer>(w, part.first_layer + i));
-    }
-    if (part.last && !w.layers_only) {
-      units.push_back(std::make_unique<ClassHead>(w));
-    }
-    return units;
+  AddLayers(w, part, units);
+  if (part.last && !w.layers_only) {
+    units.push_back(std::make_unique<ClassHead>(w));
   }
-  [[nodiscard]] std::vector<std::int64_t> HiddenShape(const Workload& w) const override {
-    return ActivationShape(w, w.model.sequence, w.model.hidden);
-  }
-};
+  return units;
+}
 
 }  // namespace
 
-std::unique_ptr<ModelFamily> MakeVit() { return std::make_unique<Vit>(); }
+ModelFamily VitFamily() {
+  return {
+      .name = "vit",
+      .set_defaults =
+          [](ModelShape& m) {
+            m.causal = m.tied_embeddings = false;
+            m.batch_first = true;
+          },
+      .complete = CompleteVit,
+      .check = CheckVit,
+      .units = VitUnits,
+      .hidden_shape =
+          [](const Workload& w) { return ActivationShape(w, w.model.sequence, w.model.hidden); },
+      .variant = [](const Workload&, const Place&) { return std::int64_t{0}; }};
+}
 
 }  // namespace reprise

@@ -122,9 +122,7 @@ class Generator {
     metadata.machine.framework = "PyTorch 2 (generated)";
     Diagnostics notes;
     notes.Count("generated_without_times", {}, nodes);
-    for (const auto& [name, counter] : notes.Snapshot()) {
-      metadata.diagnostics.emplace_back(name, counter.count);
-    }
+    metadata.diagnostics = notes.Counts();
     return metadata;
   }
 
@@ -231,7 +229,7 @@ RankPlan PlanRanks(const Workload& w) {
     const Place place = PlaceOf(w.layout, rank);
     const auto [known, fresh] = variants.try_emplace({place.cp, place.dp}, 0);
     if (fresh) {
-      known->second = family.Variant(w, place);
+      known->second = family.variant(w, place);
     }
     const auto [at, added] = classes.try_emplace({place.pp, known->second}, plan.classes.size());
     if (added) {
@@ -239,8 +237,8 @@ RankPlan PlanRanks(const Workload& w) {
     }
     plan.classes[at->second].push_back(static_cast<std::int32_t>(rank));
   }
-  for (const auto& parallelism : BuiltinParallelisms()) {
-    for (GroupRole& role : parallelism->Groups(w)) {
+  for (const Parallelism& parallelism : BuiltinParallelisms()) {
+    for (GroupRole& role : parallelism.groups(w)) {
       std::int64_t members = role.at.empty() ? 1 : static_cast<std::int64_t>(role.at.size());
       for (std::size_t i = 0; role.at.empty() && i < role.axes.size(); ++i) {
         members *= role.mesh[role.axes[i]];
@@ -275,8 +273,8 @@ std::int64_t CountParameters(const Workload& w) {
                          .layers = layers[chunk]};
     first_layer += layers[chunk];
     for (std::int64_t expert = 0; expert < w.layout.ep; ++expert) {
-      for (const auto& unit : family.Units(w, part, {.dp = expert})) {
-        for (const Parameter& parameter : unit->parameters()) {
+      for (const auto& unit : family.units(w, part, {.dp = expert})) {
+        for (const Parameter& parameter : unit->parameters) {
           const bool again = parameter.tied && !part.first;
           if ((expert == 0 || parameter.expert) && !again) {
             sum += parameter.elements() * parameter.parts;

@@ -126,11 +126,21 @@ class Search {
     AddFlags();
   }
   void AddModel() {
-    AddNumber("heads", [](Workload& w) -> std::int64_t& { return w.model.heads; });
-    AddNumber("kv_heads", [](Workload& w) -> std::int64_t& { return w.model.kv_heads; });
-    AddNumber("top_k", [](Workload& w) -> std::int64_t& { return w.model.top_k; });
-    AddNumber("sequence", [](Workload& w) -> std::int64_t& { return w.model.sequence; });
-    AddModelSizes();
+    constexpr std::array kFree = {&ModelShape::heads, &ModelShape::kv_heads, &ModelShape::top_k,
+                                  &ModelShape::sequence};
+    for (std::int64_t ModelShape::*const of : kFree) {
+      AddModelSize(*std::ranges::find(kModelSizes, of, &ModelSize::of));
+    }
+    // Of the others only what cannot be: anything else is another model.
+    for (const ModelSize& size : kModelSizes) {
+      const std::int64_t value = w_.model.*size.of;
+      const bool divides = size.of == &ModelShape::patch && w_.model.family == "vit";
+      if (std::ranges::find(kFree, size.of) == kFree.end() &&
+          (value < 1 || value > kMaxValue || divides)) {
+        AddModelSize(size);
+      }
+    }
+    AddPerceptrons();
   }
 
   // With one, two or three fields changed.
@@ -170,27 +180,11 @@ class Search {
     }
     Keep(std::move(choices));
   }
-  // Of the model only what cannot be: anything else is another model.
-  void AddModelSizes() {
-    struct Size {
-      std::string_view name;
-      std::int64_t ModelShape::*of;
-    };
-    constexpr Size kSizes[] = {
-        {"layers", &ModelShape::layers},       {"hidden", &ModelShape::hidden},
-        {"head_size", &ModelShape::head_size}, {"ffn", &ModelShape::ffn},
-        {"vocab", &ModelShape::vocab},         {"experts", &ModelShape::experts},
-        {"image", &ModelShape::image},         {"patch", &ModelShape::patch},
-        {"channels", &ModelShape::channels},   {"classes", &ModelShape::classes},
-        {"lookups", &ModelShape::lookups},     {"dense_features", &ModelShape::dense_features}};
-    for (const Size& size : kSizes) {
-      const std::int64_t value = w_.model.*size.of;
-      const bool divides = size.of == &ModelShape::patch && w_.model.family == "vit";
-      if (value < 1 || value > kMaxValue || divides) {
-        AddNumber(size.name,
-                  [of = size.of](Workload& to) -> std::int64_t& { return to.model.*of; });
-      }
-    }
+  void AddModelSize(const ModelSize& size) {
+    AddNumber(size.name, [of = size.of](Workload& w) -> std::int64_t& { return w.model.*of; });
+  }
+  // Their last widths follow.
+  void AddPerceptrons() {
     if (w_.model.bottom_mlp.empty() || w_.model.top_mlp.empty()) {
       return;
     }

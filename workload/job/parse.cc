@@ -11,6 +11,7 @@
 #include "core/shown_text.h"
 #include "workload/families/family.h"
 #include "workload/job/json_fields.h"
+#include "workload/registry.h"
 
 namespace reprise {
 namespace {
@@ -42,54 +43,41 @@ Status ReadModel(const WorkloadJson& json, Workload& w) {
   ModelShape& m = w.model;
   m.family = FamilyOf(json);
   REPRISE_TRY(CheckName(BuiltinFamilies(), "model family", m.family));
-  FindFamily(m.family)->SetDefaults(m);
+  FindFamily(m.family)->set_defaults(m);
   double capacity = 0;
   const WorkloadField capacity_field = Real("capacity_factor", capacity, 1e-6, 1e6);
-  return ReadFields(
-      json, "\"model\"",
-      {OneOf("family", m.family, {m.family}),
-       Number("layers", m.layers),
-       Number("hidden", m.hidden),
-       Number("heads", m.heads),
-       Number("kv_heads", m.kv_heads),
-       Number("head_size", m.head_size),
-       Number("ffn", m.ffn),
-       Flag("gated_ffn", m.gated_ffn),
-       Number("vocab", m.vocab),
-       Number("sequence", m.sequence),
-       Number("experts", m.experts),
-       Number("top_k", m.top_k),
-       {"capacity_factor",
-        [&](const WorkloadJson& value) -> Status {
-          if (value.is_null()) {
-            m.capacity_factor.reset();
-            return {};
-          }
-          REPRISE_TRY(capacity_field.set(value));
-          m.capacity_factor = capacity;
-          return {};
-        }},
-       Flag("drop_tokens", m.drop_tokens),
-       Text("dtype", [&w](const std::string& text) { return SetDType(text, w); }),
-       Flag("rms_norm", m.rms_norm),
-       Flag("bias", m.bias),
-       Flag("tied_embeddings", m.tied_embeddings),
-       Flag("rotary", m.rotary),
-       Flag("causal", m.causal),
-       Flag("fused_qkv", m.fused_qkv),
-       Flag("fused_attention", m.fused_attention),
-       Flag("batch_first", m.batch_first),
-       Real("dropout", m.dropout, 0, 0.99),
-       OneOf("count_exchange", m.count_exchange, {"all_gather", "all_to_all", "none"}),
-       Number("image", m.image),
-       Number("patch", m.patch),
-       Number("channels", m.channels),
-       Number("classes", m.classes),
-       Numbers("tables", m.tables),
-       Number("lookups", m.lookups),
-       Number("dense_features", m.dense_features),
-       Numbers("bottom_mlp", m.bottom_mlp),
-       Numbers("top_mlp", m.top_mlp)});
+  std::vector<WorkloadField> fields = {
+      OneOf("family", m.family, {m.family}),
+      Flag("gated_ffn", m.gated_ffn),
+      {"capacity_factor",
+       [&](const WorkloadJson& value) -> Status {
+         if (value.is_null()) {
+           m.capacity_factor.reset();
+           return {};
+         }
+         REPRISE_TRY(capacity_field.set(value));
+         m.capacity_factor = capacity;
+         return {};
+       }},
+      Flag("drop_tokens", m.drop_tokens),
+      Text("dtype", [&w](const std::string& text) { return SetDType(text, w); }),
+      Flag("rms_norm", m.rms_norm),
+      Flag("bias", m.bias),
+      Flag("tied_embeddings", m.tied_embeddings),
+      Flag("rotary", m.rotary),
+      Flag("causal", m.causal),
+      Flag("fused_qkv", m.fused_qkv),
+      Flag("fused_attention", m.fused_attention),
+      Flag("batch_first", m.batch_first),
+      Real("dropout", m.dropout, 0, 0.99),
+      OneOf("count_exchange", m.count_exchange, {"all_gather", "all_to_all", "none"}),
+      Numbers("tables", m.tables),
+      Numbers("bottom_mlp", m.bottom_mlp),
+      Numbers("top_mlp", m.top_mlp)};
+  for (const ModelSize& size : kModelSizes) {
+    fields.push_back(Number(size.name, m.*size.of));
+  }
+  return ReadFields(json, "\"model\"", fields);
 }
 
 Status ReadLayout(const WorkloadJson& json, Layout& l) {
@@ -174,7 +162,7 @@ const std::vector<Preset>& BuiltinPresets() {
 
 void CompleteWorkload(Workload& w) {
   if (const ModelFamily* family = FindFamily(w.model.family); family != nullptr) {
-    family->Complete(w);
+    family->complete(w);
   }
 }
 

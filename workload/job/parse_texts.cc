@@ -6,7 +6,8 @@
 #include "core/nearest.h"
 #include "core/text.h"
 #include "workload/job/parse.h"
-#include "workload/schedules/schedule.h"
+#include "workload/registry.h"
+#include "workload/schedule.h"
 
 namespace reprise {
 

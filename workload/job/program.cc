@@ -4,8 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
-
-#include "workload/parallel/parallelism.h"
+#include <ranges>
 
 namespace reprise {
 namespace {
@@ -30,7 +29,7 @@ Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
         .last = number == LastChunk(),
         .first_layer = std::accumulate(layers.begin(), layers.begin() + number, std::int64_t{0}),
         .layers = layers[static_cast<std::size_t>(number)]};
-    chunks_.push_back(family.Units(workload, part, place));
+    chunks_.push_back(family.units(workload, part, place));
   }
   store_ = std::make_unique<ParameterStore>(workload, emitter, chunks_);
   builder_.on_parameter = [this](Parameter& parameter, const Grad& gradient) {
@@ -44,6 +43,15 @@ void Program::InRange(const std::string& name, const Function& function) {
   const std::size_t at = ranges_.size() - 1;
   function();
   ranges_[at].duration_ns = out_.now() - ranges_[at].start_ns;
+}
+
+template <typename Hook, typename... More>
+void Program::CallHooks(Hook Parallelism::*hook, More&&... more) {
+  for (const Parallelism& parallelism : BuiltinParallelisms()) {
+    if (parallelism.*hook != nullptr) {
+      (parallelism.*hook)(builder_, *store_, more...);
+    }
+  }
 }
 
 Status Program::Run() {
@@ -60,13 +68,11 @@ Status Program::Run() {
 void Program::RunStep() {
   out_.facts = {.phase = Phase::kForward};
   InRange(BuiltName("zero_grad", workload_), [this] { store_->BeginStep(builder_); });
-  for (const auto& parallelism : BuiltinParallelisms()) {
-    parallelism->BeforeStep(builder_, *store_);
-  }
+  CallHooks(&Parallelism::before_step);
   const std::vector<Pass> passes =
       FindSchedule(workload_.schedule)
-          ->PassesOf(place_.pp, workload_.layout.pp, workload_.micro_batches(),
-                     workload_.virtual_stages);
+          ->passes(place_.pp, workload_.layout.pp, workload_.micro_batches(),
+                   workload_.virtual_stages);
   std::vector<std::int64_t> left(static_cast<std::size_t>(workload_.virtual_stages),
                                  workload_.micro_batches());
   for (const Pass& pass : passes) {
@@ -83,10 +89,11 @@ void Program::RunStep() {
   for (auto& [direction, issued] : sends_) {
     out_.Wait(std::exchange(issued, {}));
   }
-  const auto& parallelisms = BuiltinParallelisms();
   out_.facts = {.phase = Phase::kBackward};
-  for (std::size_t i = parallelisms.size(); i-- > 0;) {
-    parallelisms[i]->AfterBackward(builder_, *store_);
+  for (const Parallelism& parallelism : BuiltinParallelisms() | std::views::reverse) {
+    if (parallelism.after_backward != nullptr) {
+      parallelism.after_backward(builder_, *store_);
+    }
   }
   if (workload_.layers_only) {
     return;
@@ -94,9 +101,7 @@ void Program::RunStep() {
   out_.facts = {.phase = Phase::kOptimizer};
   InRange(BuiltName("step", workload_), [&] {
     RunOptimizer(builder_, *store_);
-    for (const auto& parallelism : parallelisms) {
-      parallelism->AfterOptimizer(builder_, *store_);
-    }
+    CallHooks(&Parallelism::after_optimizer);
   });
 }
 
@@ -129,7 +134,7 @@ void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& whole)
 
 TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
   TensorDesc whole =
-      out_.New(workload_.model.dtype, FindFamily(workload_.model.family)->HiddenShape(workload_));
+      out_.New(workload_.model.dtype, FindFamily(workload_.model.family)->hidden_shape(workload_));
   const TensorDesc tensor =
       InParts() ? out_.New(whole.dtype, {whole.elements / workload_.layout.tp}) : whole;
   builder_.Op();
@@ -148,24 +153,18 @@ TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
 
 Var Program::RunUnit(Unit& unit, const Var& x) {
   Builder& b = builder_;
-  const bool in_layer = unit.is_layer();
+  const bool in_layer = unit.is_layer;
   const auto after_backward = [this, &unit] {
-    for (const auto& parallelism : BuiltinParallelisms()) {
-      parallelism->AfterUnit(builder_, *store_, unit, true);
-    }
+    CallHooks(&Parallelism::after_unit, unit, true);
     out_.facts.in_layer = false;
   };
   const auto before_backward = [this, &unit, in_layer] {
     out_.facts.in_layer = in_layer;
-    for (const auto& parallelism : BuiltinParallelisms()) {
-      parallelism->BeforeUnit(builder_, *store_, unit, true);
-    }
+    CallHooks(&Parallelism::before_unit, unit, true);
   };
   out_.facts.in_layer = in_layer;
   b.Op();
-  for (const auto& parallelism : BuiltinParallelisms()) {
-    parallelism->BeforeUnit(b, *store_, unit, false);
-  }
+  CallHooks(&Parallelism::before_unit, unit, false);
   b.layer = unit.layer;
   b.tape->RecordHook(after_backward);
   const bool again = workload_.recompute == Recompute::kFull && in_layer;
@@ -175,9 +174,7 @@ Var Program::RunUnit(Unit& unit, const Var& x) {
   };
   Var result = again ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
   b.tape->RecordHook(before_backward);
-  for (const auto& parallelism : BuiltinParallelisms()) {
-    parallelism->AfterUnit(b, *store_, unit, false);
-  }
+  CallHooks(&Parallelism::after_unit, unit, false);
   out_.facts.in_layer = false;
   return result;
 }
@@ -194,7 +191,7 @@ void Program::Forward(const Pass& pass) {
     x = builder_.tape->Input(ReceiveFrom(number - 1, true));
   } else if (workload_.layers_only) {
     x = builder_.tape->Input(out_.New(workload_.model.dtype,
-                                      FindFamily(workload_.model.family)->HiddenShape(workload_)));
+                                      FindFamily(workload_.model.family)->hidden_shape(workload_)));
   }
   for (auto& unit : chunks_[static_cast<std::size_t>(pass.chunk)]) {
     x = RunUnit(*unit, x);

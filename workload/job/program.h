@@ -11,8 +11,9 @@
 #include "core/result.h"
 #include "workload/builder.h"
 #include "workload/families/family.h"
+#include "workload/parallel/parallelism.h"
 #include "workload/parameters.h"
-#include "workload/schedules/schedule.h"
+#include "workload/schedule.h"
 
 namespace reprise {
 
@@ -47,6 +48,9 @@ class Program {
   [[nodiscard]] std::string GroupOf(bool forward) const;
   // Whether hidden states travel in parts.
   [[nodiscard]] bool InParts() const;
+  // Calls a hook of every parallelism, in their order.
+  template <typename Hook, typename... More>
+  void CallHooks(Hook Parallelism::*hook, More&&... more);
   template <typename Function>
   void InRange(const std::string& name, const Function& function);
 
@@ -54,7 +58,7 @@ class Program {
   Place place_;
   Emitter& out_;
   Builder builder_;
-  std::vector<std::vector<std::unique_ptr<Unit>>> chunks_;
+  std::vector<Units> chunks_;
   std::unique_ptr<ParameterStore> store_;
   std::map<Key, InFlight> flying_;
   std::map<std::string, Issued> sends_;  // CPU: the last of each direction

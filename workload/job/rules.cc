@@ -9,7 +9,8 @@
 #include "workload/job/generate.h"
 #include "workload/job/nearest_layout.h"
 #include "workload/parallel/parallelism.h"
-#include "workload/schedules/schedule.h"
+#include "workload/registry.h"
+#include "workload/schedule.h"
 
 namespace reprise {
 namespace {
@@ -29,42 +30,23 @@ Status InRange(std::string_view what, std::int64_t value, std::int64_t least, st
 Status CheckSizes(const Workload& w) {
   const ModelShape& m = w.model;
   const Layout& l = w.layout;
-  const bool dlrm = m.family == "dlrm";
-  const bool vit = m.family == "vit";
-  const std::int64_t least = dlrm ? 0 : 1;
-  struct Size {
-    std::string_view name;
-    std::int64_t value, least;
-  };
-  const Size sizes[] = {
-      {"layers", m.layers, 1},
-      {"hidden", m.hidden, 1},
-      {"heads", m.heads, least},
-      {"kv_heads", m.kv_heads, least},
-      {"head_size", m.head_size, least},
-      {"ffn", m.ffn, least},
-      {"vocab", m.vocab, dlrm || vit ? 0 : 1},
-      {"sequence", m.sequence, least},
-      {"experts", m.experts, 0},
-      {"top_k", m.top_k, 0},
-      {"image", m.image, vit ? 1 : 0},
-      {"patch", m.patch, vit ? 1 : 0},
-      {"channels", m.channels, 1},
-      {"classes", m.classes, vit ? 1 : 0},
-      {"lookups", m.lookups, 0},
-      {"dense_features", m.dense_features, dlrm ? 1 : 0},
-      {"tp", l.tp, 1},
-      {"pp", l.pp, 1},
-      {"dp", l.dp, 1},
-      {"ep", l.ep, 1},
-      {"cp", l.cp, 1},
-      {"global_batch", w.global_batch, 1},
-      {"micro_batch", w.micro_batch, 1},
-      {"virtual stages", w.virtual_stages, 1},
-      {"steps", w.steps, 1},
-  };
-  for (const Size& size : sizes) {
-    REPRISE_TRY(InRange(size.name, size.value, size.least, kMaxSize));
+  for (const ModelSize& size : kModelSizes) {
+    const std::int64_t least = m.family == "vit"    ? size.least_vit
+                               : m.family == "dlrm" ? size.least_dlrm
+                                                    : size.least;
+    REPRISE_TRY(InRange(size.name, m.*size.of, least, kMaxSize));
+  }
+  const std::pair<std::string_view, std::int64_t> sizes[] = {{"tp", l.tp},
+                                                             {"pp", l.pp},
+                                                             {"dp", l.dp},
+                                                             {"ep", l.ep},
+                                                             {"cp", l.cp},
+                                                             {"global_batch", w.global_batch},
+                                                             {"micro_batch", w.micro_batch},
+                                                             {"virtual stages", w.virtual_stages},
+                                                             {"steps", w.steps}};
+  for (const auto& [name, size] : sizes) {
+    REPRISE_TRY(InRange(name, size, 1, kMaxSize));
   }
   for (const auto* list : {&m.tables, &m.bottom_mlp, &m.top_mlp}) {
     for (const std::int64_t size : *list) {
@@ -186,12 +168,12 @@ Status CheckRules(const Workload& w) {
   REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", w.schedule));
   REPRISE_TRY(CheckSizes(w));
   REPRISE_TRY(CheckOverflow(w));
-  REPRISE_TRY(FindFamily(w.model.family)->Check(w));
-  for (const auto& parallelism : BuiltinParallelisms()) {
-    REPRISE_TRY(parallelism->Check(w));
+  REPRISE_TRY(FindFamily(w.model.family)->check(w));
+  for (const Parallelism& parallelism : BuiltinParallelisms()) {
+    REPRISE_TRY(parallelism.check(w));
   }
   REPRISE_TRY(CheckStages(w));
-  REPRISE_TRY(FindSchedule(w.schedule)->Check(w));
+  REPRISE_TRY(FindSchedule(w.schedule)->check(w));
   if (w.micro_batches() * w.virtual_stages > kMaxPasses) {
     return BadInput(fmt::format("{} a step; at most {} can be written",
                                 Counted(w.micro_batches(), "micro-batch"),

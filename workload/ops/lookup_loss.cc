@@ -52,8 +52,7 @@ Var PatchConvolution(Builder& b, const TensorDesc& images, Parameter& weight, Pa
                Args(images, weight.value, zeros, strides, ones, 1, false, false, true),
                Args(result));
     b.out.parent = "aten::_convolution";
-    const TensorDesc shaped = b.out.Part(bias.value, 0, {1, weight.shape[0], 1, 1});
-    b.out.Host("aten::reshape", Args(bias.value, shaped.shape), Args(shaped));
+    const TensorDesc shaped = b.Shaped(bias.value, {1, weight.shape[0], 1, 1}, "aten::reshape");
     b.out.InPlace("aten::add_", result, shaped, 1);
   } else {
     b.out.Work("aten::mkldnn_convolution",

@@ -39,8 +39,6 @@ Var LogSoftmax(Builder& b, const Var& x);
 // Scores that a position may not see get -inf. `mask` is (s, s) booleans.
 Var MaskedFill(Builder& b, const Var& x, const TensorDesc& mask);
 Var ToType(Builder& b, const Var& x, DType dtype);
-// Mean over dimension `dim`.
-Var Mean(Builder& b, const Var& x, std::int64_t dim);
 
 // A dense tensor, or one whose last dimension is divided.
 Var View(Builder& b, const Var& x, const std::vector<std::int64_t>& shape,

@@ -49,8 +49,7 @@ TensorDesc SummedTo(Builder& b, const TensorDesc& gradient,
   }
   const TensorDesc sum = b.out.New(gradient.dtype, kept);
   b.out.Work("aten::sum", Args(gradient, dims, true, kNoValue), Args(sum));
-  TensorDesc view = b.out.Part(sum, 0, shape);
-  b.out.Host("aten::view", Args(sum, shape), Args(view));
+  TensorDesc view = b.Shaped(sum, shape);
   b.out.parent = outer;
   return view;
 }
@@ -212,25 +211,6 @@ Var ToType(Builder& b, const Var& x, DType dtype) {
     b.out.InPlace("aten::copy_", dx, gradient, false);
     return Fresh(dx);
   });
-}
-
-Var Mean(Builder& b, const Var& x, std::int64_t dim) {
-  b.Op();
-  std::vector<std::int64_t> shape = x.shape();
-  const std::int64_t count = shape[static_cast<std::size_t>(dim)];
-  shape.erase(shape.begin() + dim);
-  const TensorDesc result = b.out.Work("aten::mean", Args(x.tensor, Ints{dim}, false, kNoValue),
-                                       b.out.New(x.tensor.dtype, shape));
-  const TensorDesc input = x.tensor;
-  return b.Record("MeanBackward1", {x}, result,
-                  [&b, input, dim, count](const TensorDesc& gradient) {
-                    std::vector<std::int64_t> strides = gradient.strides;
-                    strides.insert(strides.begin() + dim, 0);
-                    const TensorDesc spread =
-                        b.out.Host("aten::expand", Args(gradient, input.shape, false),
-                                   b.out.Alias(gradient, input.shape, strides, gradient.offset));
-                    return Fresh(b.out.Work("aten::div", Args(spread, count), b.NewLike(input)));
-                  });
 }
 
 }  // namespace reprise

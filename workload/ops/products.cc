@@ -12,12 +12,10 @@ TensorDesc Turned(Builder& b, const TensorDesc& x) {
       b.out.Alias(x, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}, x.offset));
 }
 
-TensorDesc Reshaped(Builder& b, const char* name, const TensorDesc& x,
-                    const std::vector<std::int64_t>& shape) {
-  if (x.shape == shape) {
-    return x;
-  }
-  return b.out.Host(name, Args(x, shape), b.out.Part(x, 0, shape));
+// Nothing where it has the shape already.
+TensorDesc Reshaped(Builder& b, const TensorDesc& x, const std::vector<std::int64_t>& shape,
+                    std::string_view name = "aten::view") {
+  return x.shape == shape ? x : b.Shaped(x, shape, name);
 }
 
 // x yᵀ of two matrices, or of one and a view of the other.
@@ -83,7 +81,7 @@ struct LinearNeeds {
     const std::int64_t n = gradient.shape[1];
     const TensorDesc sum = b->out.New(gradient.dtype, {1, n});
     b->out.Work("aten::sum", Args(gradient, Ints{0}, true, kNoValue), Args(sum));
-    return Reshaped(*b, "aten::view", sum, {n});
+    return Reshaped(*b, sum, {n});
   }
 };
 
@@ -93,7 +91,7 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
   const std::string name = b.out.parent;
   b.out.parent = "aten::reshape";
   const std::int64_t n = given.shape.back();
-  const TensorDesc gradient = Reshaped(b, "aten::view", given, {given.elements / n, n});
+  const TensorDesc gradient = Reshaped(b, given, {given.elements / n, n});
   b.out.parent = name;
   std::vector<Grad> out(needs.bias != nullptr ? 3 : 2);
   if (needs.input_gradient) {
@@ -113,7 +111,7 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
     std::vector<std::int64_t> shape(given.shape);
     shape.back() = weight.shape[1];
     b.out.parent = "aten::reshape";
-    out[0] = {Reshaped(b, "aten::view", product, shape), shape.size() == 2};
+    out[0] = {Reshaped(b, product, shape), shape.size() == 2};
     b.out.parent = name;
   }
   const auto weights = [needs, gradient, name](bool deliver) {
@@ -155,7 +153,7 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
   std::vector<std::int64_t> shape = x.shape();
   shape.back() = n;
   b.Op("aten::linear");
-  const TensorDesc rows = Reshaped(b, "aten::view", x.tensor, {x.tensor.elements / k, k});
+  const TensorDesc rows = Reshaped(b, x.tensor, {x.tensor.elements / k, k});
   const TensorDesc turned = Turned(b, weight.value);
   b.out.facts.copies = weight.copies;
   TensorDesc product = b.out.New(x.tensor.dtype, {rows.shape[0], n});
@@ -169,7 +167,7 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
     b.out.Work("aten::mm", Args(rows, turned), Args(product));
   }
   b.out.facts.copies = 1;
-  product = Reshaped(b, "aten::_unsafe_view", product, shape);
+  product = Reshaped(b, product, shape, "aten::_unsafe_view");
   const bool deferred = column && b.workload.overlap.tp && b.layout().tp > 1;
   LinearNeeds needs{&b, rows, x.regathered, &weight, bias, deferred, x.NeedsGradient()};
   if (x.regathered) {
@@ -191,7 +189,7 @@ Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t part
   std::vector<std::int64_t> shape = x.shape();
   shape.back() = n;
   b.Op("aten::linear");
-  const TensorDesc rows = Reshaped(b, "aten::view", x.tensor, {x.tensor.elements / k, k});
+  const TensorDesc rows = Reshaped(b, x.tensor, {x.tensor.elements / k, k});
   const TensorDesc product = b.out.New(x.tensor.dtype, shape);
   const std::int64_t width = n / parts;
   for (std::int64_t part = 0; part < parts; ++part) {

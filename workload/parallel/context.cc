@@ -75,19 +75,31 @@ TensorDesc Paired(Builder& b, const TensorDesc& k, const TensorDesc& v) {
   return b.out.Work("aten::stack", Args(Tensors{k, v}, 0), b.out.New(k.dtype, shape));
 }
 
+// Calls visit(i, part) for the keys and values of every rank, this one's first, which travel
+// meanwhile to the next.
+template <typename Visit>
+void AroundRing(Builder& b, const TensorDesc& own, const std::vector<std::int64_t>& shape,
+                const Visit& visit) {
+  TensorDesc pair = own;
+  for (std::int64_t i = 0; i < b.layout().cp; ++i) {
+    std::optional<Hop> next;
+    if (i + 1 < b.layout().cp) {
+      next = PassOn(b, pair);
+    }
+    visit(i, PartsOf(b, pair, shape));
+    if (next) {
+      WaitFor(b, *next);
+      pair = next->received;
+    }
+  }
+}
+
 std::vector<Grad> RingBackward(Builder& b, const TensorDesc& gradient, const TensorDesc& q,
                                const TensorDesc& own, const std::vector<std::int64_t>& shape,
                                const AttentionResult& forward, bool causal) {
-  const std::int64_t size = b.layout().cp;
-  TensorDesc pair = own;
   std::optional<TensorDesc> dq;
   std::optional<Hop> gradients;  // of keys and values, on their way to this rank
-  for (std::int64_t i = 0; i < size; ++i) {
-    std::optional<Hop> next;
-    if (i + 1 < size) {
-      next = PassOn(b, pair);
-    }
-    const RingPart part = PartsOf(b, pair, shape);
+  AroundRing(b, own, shape, [&](std::int64_t i, const RingPart& part) {
     const auto d =
         FusedAttentionBackward(b, gradient, q, part.k, part.v, forward, causal && i == 0);
     if (dq) {
@@ -101,52 +113,38 @@ std::vector<Grad> RingBackward(Builder& b, const TensorDesc& gradient, const Ten
       b.out.InPlace("aten::add_", sum, gradients->received, 1);
     }
     gradients = PassOn(b, sum);
-    if (next) {
-      WaitFor(b, *next);
-      pair = next->received;
-    }
-  }
+  });
   WaitFor(b, *gradients);
   const RingPart mine = PartsOf(b, gradients->received, shape);
   return {{*dq, true}, {mine.k, false}, {mine.v, false}};
 }
 
-class ContextParallel final : public Parallelism {
- public:
-  [[nodiscard]] std::string_view name() const override { return "context"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "the sequence divided; keys and values travel round a ring";
+Status CheckContext(const Workload& w) {
+  if (w.layout.cp > 1 && !w.model.fused_attention) {
+    return BadInput(
+        "context parallelism needs \"fused_attention\": parts are merged by their sums of "
+        "exponentials, which unfused attention does not keep");
   }
-  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
-    return {ByRule(w.layout, kRing, "CONTEXT_PARALLEL_GROUP", {kContextAxis})};
-  }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    if (w.layout.cp > 1 && !w.model.fused_attention) {
-      return BadInput(
-          "context parallelism needs \"fused_attention\": parts are merged by their sums of "
-          "exponentials, which unfused attention does not keep");
-    }
-    return {};
-  }
-};
+  return {};
+}
 
 }  // namespace
 
-std::unique_ptr<Parallelism> MakeContextParallel() { return std::make_unique<ContextParallel>(); }
+Parallelism ContextParallel() {
+  return {.name = "context",
+          .help = "the sequence divided; keys and values travel round a ring",
+          .groups = [](const Workload& w) -> std::vector<GroupRole> {
+            return {ByRule(w.layout, kRing, "CONTEXT_PARALLEL_GROUP", {kContextAxis})};
+          },
+          .check = CheckContext};
+}
 
 Var RingAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal) {
-  const std::int64_t size = b.layout().cp;
   b.Op("RingAttention");
   const TensorDesc own = Paired(b, k.tensor, v.tensor);
   const std::vector<std::int64_t> shape = k.shape();
-  TensorDesc pair = own;
   std::optional<AttentionResult> sum;
-  for (std::int64_t i = 0; i < size; ++i) {
-    std::optional<Hop> next;
-    if (i + 1 < size) {
-      next = PassOn(b, pair);
-    }
-    const RingPart part = PartsOf(b, pair, shape);
+  AroundRing(b, own, shape, [&](std::int64_t i, const RingPart& part) {
     const AttentionResult result =
         FusedAttentionForward(b, q.tensor, part.k, part.v, causal && i == 0);
     if (sum) {
@@ -154,11 +152,7 @@ Var RingAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool cau
     } else {
       sum = result;
     }
-    if (next) {
-      WaitFor(b, *next);
-      pair = next->received;
-    }
-  }
+  });
   const TensorDesc qt = q.tensor;
   return b.Record("RingAttentionBackward", {q, k, v}, sum->out,
                   [&b, qt, own, shape, sum = *sum, causal](const TensorDesc& gradient) {

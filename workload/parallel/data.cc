@@ -14,10 +14,14 @@ bool IsReduced(const Builder& b, const Bucket& bucket) {
   return ParameterStore::Replicas(b.layout(), bucket.expert) > 1;
 }
 
+bool Holds(const Bucket& bucket, const Unit& unit) {
+  return std::ranges::find(bucket.units, unit.index) != bucket.units.end();
+}
+
 // Gradients that came apart go into the bucket, as DistributedDataParallel's reducer does it.
 void FillBucket(Builder& b, Unit& unit, const Bucket& bucket) {
   const double share = 1 / static_cast<double>(ParameterStore::Replicas(b.layout(), bucket.expert));
-  for (Parameter& parameter : unit.parameters()) {
+  for (Parameter& parameter : unit.parameters) {
     if (parameter.expert == bucket.expert && parameter.has_gradient) {
       b.out.parent = "torch::distributed::reducer::mul_out";
       b.out.Work("aten::mul", Args(parameter.fresh, share, parameter.gradient),
@@ -50,108 +54,113 @@ Issued GatherValues(Builder& b, Bucket& bucket, bool overlapped) {
                      overlapped ? "parameters" : "");
 }
 
-class DataParallel final : public Parallelism {
- public:
-  [[nodiscard]] std::string_view name() const override { return "data"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "the batch divided; gradients are summed, optimizer states divided on request";
-  }
-  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
-    std::vector<GroupRole> roles = {ByRule(w.layout, "dp", "DATA_PARALLEL_GROUP_WITH_CP",
-                                           {kContextAxis, kExpertAxis, kReplicaAxis})};
-    if (w.layout.ep > 1) {
-      roles.push_back(
-          ByRule(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP", {kContextAxis, kReplicaAxis}));
-    }
-    const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.ep > 1;
+std::vector<GroupRole> DataGroups(const Workload& w) {
+  std::vector<GroupRole> roles = {ByRule(w.layout, "dp", "DATA_PARALLEL_GROUP_WITH_CP",
+                                         {kContextAxis, kExpertAxis, kReplicaAxis})};
+  if (w.layout.ep > 1) {
     roles.push_back(
-        sharded ? ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
-                         {kTensorAxis, kContextAxis, kExpertAxis, kReplicaAxis, kStageAxis})
-                : ByRule(w.layout, "norm", "MODEL_PARALLEL_GROUP", {kTensorAxis, kStageAxis}));
-    return roles;
+        ByRule(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP", {kContextAxis, kReplicaAxis}));
   }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    const std::int64_t each = w.layout.dp * w.micro_batch;
-    if (w.global_batch % each != 0) {
-      return BadInput(fmt::format(
-          "a global batch of {} is not a multiple of {} (data parallelism {} x micro-batch {})",
-          w.global_batch, each, w.layout.dp, w.micro_batch));
-    }
-    if (w.layout.fsdp && w.layout.distributed_optimizer) {
-      return BadInput(
-          "\"fsdp\" divides the optimizer's states already: leave \"distributed_optimizer\" out");
-    }
-    return {};
-  }
+  const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.ep > 1;
+  roles.push_back(
+      sharded ? ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
+                       {kTensorAxis, kContextAxis, kExpertAxis, kReplicaAxis, kStageAxis})
+              : ByRule(w.layout, "norm", "MODEL_PARALLEL_GROUP", {kTensorAxis, kStageAxis}));
+  return roles;
+}
 
-  void BeforeStep(Builder& b, ParameterStore& store) const override {
-    if (!b.workload.overlap.param || !b.layout().distributed_optimizer) {
-      return;
-    }
-    // What the last step's optimizer left is gathered while the first layers compute.
-    std::vector<Bucket>& buckets = store.buckets();
-    for (std::size_t i = buckets.size(); i-- > 0;) {
-      if (IsReduced(b, buckets[i])) {
-        b.Op("DistributedOptimizer.start_param_sync");
-        buckets[i].gathering = GatherValues(b, buckets[i], true);
-      }
+Status CheckData(const Workload& w) {
+  const std::int64_t each = w.layout.dp * w.micro_batch;
+  if (w.global_batch % each != 0) {
+    return BadInput(fmt::format(
+        "a global batch of {} is not a multiple of {} (data parallelism {} x micro-batch {})",
+        w.global_batch, each, w.layout.dp, w.micro_batch));
+  }
+  if (w.layout.fsdp && w.layout.distributed_optimizer) {
+    return BadInput(
+        "\"fsdp\" divides the optimizer's states already: leave \"distributed_optimizer\" out");
+  }
+  return {};
+}
+
+void GatherBuckets(Builder& b, ParameterStore& store) {
+  if (!b.workload.overlap.param || !b.layout().distributed_optimizer) {
+    return;
+  }
+  // What the last step's optimizer left is gathered while the first layers compute.
+  std::vector<Bucket>& buckets = store.buckets;
+  for (std::size_t i = buckets.size(); i-- > 0;) {
+    if (IsReduced(b, buckets[i])) {
+      b.Op("DistributedOptimizer.start_param_sync");
+      buckets[i].gathering = GatherValues(b, buckets[i], true);
     }
   }
-  void BeforeUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) const override {
-    for (Bucket& bucket : store.buckets()) {
-      const bool holds =
-          std::find(bucket.units.begin(), bucket.units.end(), unit.index) != bucket.units.end();
-      if (!backward && holds && bucket.gathering.node_id != 0) {
-        b.out.Wait(bucket.gathering);
-        bucket.gathering = {};
-      }
+}
+
+void AwaitBuckets(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
+  for (Bucket& bucket : store.buckets) {
+    if (!backward && Holds(bucket, unit) && bucket.gathering.node_id != 0) {
+      b.out.Wait(bucket.gathering);
+      bucket.gathering = {};
     }
   }
-  void AfterUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) const override {
-    if (!backward || !store.last_batch) {
-      return;
+}
+
+void ReduceBuckets(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
+  if (!backward || !store.last_batch) {
+    return;
+  }
+  for (Bucket& bucket : store.buckets) {
+    if (!IsReduced(b, bucket) || !Holds(bucket, unit)) {
+      continue;
     }
-    for (Bucket& bucket : store.buckets()) {
-      if (!IsReduced(b, bucket) ||
-          std::find(bucket.units.begin(), bucket.units.end(), unit.index) == bucket.units.end()) {
-        continue;
-      }
-      if (!bucket.values.IsDefined()) {
-        FillBucket(b, unit, bucket);
-      }
-      if (--bucket.units_left == 0 && b.workload.overlap.grad) {
-        b.out.parent = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
-        Reduce(b, bucket, true);
-      }
+    if (!bucket.values.IsDefined()) {
+      FillBucket(b, unit, bucket);
+    }
+    if (--bucket.units_left == 0 && b.workload.overlap.grad) {
+      b.out.parent = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
+      Reduce(b, bucket, true);
     }
   }
-  void AfterBackward(Builder& b, ParameterStore& store) const override {
-    for (Bucket& bucket : store.buckets()) {
-      if (!IsReduced(b, bucket)) {
-        continue;
-      }
-      if (!bucket.reduced) {
-        b.Op("finalize_model_grads");
-        Reduce(b, bucket, false);
-      }
-      b.out.Wait(bucket.reduction);
+}
+
+void FinishReduce(Builder& b, ParameterStore& store) {
+  for (Bucket& bucket : store.buckets) {
+    if (!IsReduced(b, bucket)) {
+      continue;
+    }
+    if (!bucket.reduced) {
+      b.Op("finalize_model_grads");
+      Reduce(b, bucket, false);
+    }
+    b.out.Wait(bucket.reduction);
+  }
+}
+
+void SpreadBuckets(Builder& b, ParameterStore& store) {
+  if (!b.layout().distributed_optimizer || b.workload.overlap.param) {
+    return;
+  }
+  for (Bucket& bucket : store.buckets) {
+    if (IsReduced(b, bucket)) {
+      b.Op("Optimizer.step#DistributedOptimizer.step");
+      b.out.Wait(GatherValues(b, bucket, false));
     }
   }
-  void AfterOptimizer(Builder& b, ParameterStore& store) const override {
-    if (!b.layout().distributed_optimizer || b.workload.overlap.param) {
-      return;
-    }
-    for (Bucket& bucket : store.buckets()) {
-      if (IsReduced(b, bucket)) {
-        b.Op("Optimizer.step#DistributedOptimizer.step");
-        b.out.Wait(GatherValues(b, bucket, false));
-      }
-    }
-  }
-};
+}
 
 }  // namespace
 
-std::unique_ptr<Parallelism> MakeDataParallel() { return std::make_unique<DataParallel>(); }
+Parallelism DataParallel() {
+  return {.name = "data",
+          .help = "the batch divided; gradients are summed, optimizer states divided on request",
+          .groups = DataGroups,
+          .check = CheckData,
+          .before_step = GatherBuckets,
+          .before_unit = AwaitBuckets,
+          .after_unit = ReduceBuckets,
+          .after_backward = FinishReduce,
+          .after_optimizer = SpreadBuckets};
+}
 
 }  // namespace reprise

@@ -73,10 +73,7 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
     std::vector<std::int64_t> shape = in.shape;
     shape[0] = Sum(out_rows);
     TensorDesc result = b.out.New(in.dtype, shape);
-    const bool even =
-        in_rows == out_rows && std::equal(in_rows.begin() + 1, in_rows.end(), in_rows.begin());
-    const std::vector<std::int64_t> none;
-    b.out.Wait(b.AllToAll(kExpertGroup, in, result, even ? none : in_rows, even ? none : out_rows));
+    b.out.Wait(b.AllToAll(kExpertGroup, in, result, in_rows, out_rows));
     return result;
   };
   b.Op("AllToAll");
@@ -123,37 +120,27 @@ void ExchangeCounts(Builder& b, const TensorDesc& counts) {
   }
 }
 
-class ExpertParallel final : public Parallelism {
- public:
-  [[nodiscard]] std::string_view name() const override { return "expert"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "experts divided among data-parallel ranks; tokens travel to them and back";
-  }
-  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
-    return {ByRule(w.layout, kExpertGroup, "EXPERT_MODEL_PARALLEL_GROUP", {kExpertAxis})};
-  }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    const Layout& l = w.layout;
-    if (l.ep == 1 || !w.model.tables.empty()) {  // tables are divided in any number
-      return {};
-    }
-    if (w.model.experts == 0) {
-      return BadInput(fmt::format(
-          "expert parallelism of {} needs a model with experts; \"experts\" is 0", l.ep));
-    }
-    if (w.model.experts % l.ep != 0) {
-      return BadInput(fmt::format("expert parallelism of {} does not divide {}", l.ep,
-                                  Counted(w.model.experts, "expert")));
-    }
-    if (l.dp % l.ep != 0) {
-      return BadInput(fmt::format(
-          "expert parallelism of {} does not divide data parallelism of {}, among whose ranks the "
-          "experts are divided",
-          l.ep, l.dp));
-    }
+Status CheckExperts(const Workload& w) {
+  const Layout& l = w.layout;
+  if (l.ep == 1 || !w.model.tables.empty()) {  // tables are divided in any number
     return {};
   }
-};
+  if (w.model.experts == 0) {
+    return BadInput(
+        fmt::format("expert parallelism of {} needs a model with experts; \"experts\" is 0", l.ep));
+  }
+  if (w.model.experts % l.ep != 0) {
+    return BadInput(fmt::format("expert parallelism of {} does not divide {}", l.ep,
+                                Counted(w.model.experts, "expert")));
+  }
+  if (l.dp % l.ep != 0) {
+    return BadInput(fmt::format(
+        "expert parallelism of {} does not divide data parallelism of {}, among whose ranks the "
+        "experts are divided",
+        l.ep, l.dp));
+  }
+  return {};
+}
 
 // Rows in the order of experts in place of the order of their senders.
 TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows,
@@ -171,7 +158,14 @@ TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows
 
 }  // namespace
 
-std::unique_ptr<Parallelism> MakeExpertParallel() { return std::make_unique<ExpertParallel>(); }
+Parallelism ExpertParallel() {
+  return {.name = "expert",
+          .help = "experts divided among data-parallel ranks; tokens travel to them and back",
+          .groups = [](const Workload& w) -> std::vector<GroupRole> {
+            return {ByRule(w.layout, kExpertGroup, "EXPERT_MODEL_PARALLEL_GROUP", {kExpertAxis})};
+          },
+          .check = CheckExperts};
+}
 
 Var UpAndActivation(Builder& b, const Var& x, const ExpertWeights& weights) {
   Var up = Linear(b, x, *weights.up.weight, weights.up.bias, true);
@@ -203,8 +197,7 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   const Var scores = Softmax(b, Linear(b, x, router, nullptr));
   TensorDesc chosen;
   const Var gates = TopK(b, scores, k, chosen);
-  const TensorDesc flat =
-      b.out.Host("aten::view", Args(chosen, Ints{tokens * k}), b.out.Part(chosen, 0, {tokens * k}));
+  const TensorDesc flat = b.Shaped(chosen, {tokens * k});
   const TensorDesc order = Argsort(b, flat, true);
   const TensorDesc per_expert = b.out.Work("aten::bincount", Args(flat, kNoValue, model.experts),
                                            b.out.New(DType::kInt64, {model.experts}));

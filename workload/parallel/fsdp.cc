@@ -19,7 +19,7 @@ std::vector<std::int64_t> SizesOf(const std::vector<TensorDesc>& tensors) {
 }
 
 std::string Called(const char* what, const Unit& unit) {
-  return fmt::format("FSDP::{} ({})", what, unit.name());
+  return fmt::format("FSDP::{} ({})", what, unit.name);
 }
 
 // Copies the shards into one buffer and starts to gather the others'.
@@ -54,8 +54,7 @@ void FinishGather(Builder& b, Unit& unit, ShardedUnit& part) {
   const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
   b.out.Wait(std::exchange(part.gathering, {}));
   b.out.parent = Called("all_gather_copy_out", unit);
-  const TensorDesc rows = b.out.Part(part.whole, 0, {shards, part.shard_elements});
-  b.out.Host("aten::view", Args(part.whole, rows.shape), Args(rows));
+  const TensorDesc rows = b.Shaped(part.whole, {shards, part.shard_elements});
   std::vector<TensorDesc> parts;
   for (std::size_t i = 0; i < part.parameters.size(); ++i) {
     const TensorDesc flat =
@@ -83,96 +82,96 @@ void AddReduced(Builder& b, ShardedUnit& part) {
   part.has_gradient = true;
 }
 
-class FullySharded final : public Parallelism {
- public:
-  [[nodiscard]] std::string_view name() const override { return "fsdp"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "parameters, gradients and optimizer states divided; gathered when needed";
+void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
+  const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
+  if (part.reduction.node_id != 0) {  // of the micro-batch before
+    b.out.parent = Called("post_backward_accumulate", unit);
+    AddReduced(b, part);
   }
-  [[nodiscard]] std::vector<GroupRole> Groups(const Workload&) const override { return {}; }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    if (w.layout.fsdp && w.layout.pp > 1 && w.model.tied_embeddings) {
-      return BadInput(
-          "\"fsdp\" with pipeline parallelism needs \"tied_embeddings\": false: first and last "
-          "stage hold shards of different units");
+  b.out.parent = Called("post_backward_reduce", unit);
+  const DType dtype = b.workload.GradientType();
+  std::vector<TensorDesc> gradients;
+  for (Parameter* parameter : part.parameters) {
+    if (!parameter->has_gradient) {  // an expert without tokens
+      parameter->fresh = b.Zeros(b.dtype(), parameter->shape);
     }
-    return {};
+    gradients.push_back(parameter->fresh);
+    parameter->has_gradient = false;
   }
+  const TensorDesc flat = b.out.New(dtype, {shards, part.shard_elements});
+  b.out.Work(dtype == b.dtype() ? "fsdp::chunk_cat" : "fsdp::chunk_cat_mixed_dtype",
+             Args(gradients, 0, shards, flat));
+  const TensorDesc whole = b.out.Part(flat, 0, {flat.elements});
+  if (shards == 1) {
+    part.reduced = whole;
+    AddReduced(b, part);
+    return;
+  }
+  part.reduced = b.out.New(dtype, {part.shard_elements});
+  part.reduction = b.ReduceScatter(ParameterStore::ReplicaGroup(part.expert), whole, part.reduced,
+                                   b.workload.overlap.grad, part.expert ? "fsdp experts" : "fsdp");
+  if (!b.workload.overlap.grad) {
+    AddReduced(b, part);
+  }
+}
 
-  void BeforeUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) const override {
-    for (ShardedUnit& part : store.sharded(unit.index)) {
-      FinishGather(b, unit, part);
-    }
-    // The next unit's parameters travel while this one computes.
-    if (b.layout().fsdp && b.workload.overlap.param) {
-      const std::size_t next = unit.index + (backward ? -1 : 1);
-      if (next < store.sharded_units()) {
-        for (ShardedUnit& part : store.sharded(next)) {
-          StartGather(b, *store.units()[next], part);
-        }
-      }
-    }
+Status CheckSharded(const Workload& w) {
+  if (w.layout.fsdp && w.layout.pp > 1 && w.model.tied_embeddings) {
+    return BadInput(
+        "\"fsdp\" with pipeline parallelism needs \"tied_embeddings\": false: first and last "
+        "stage hold shards of different units");
   }
-  void AfterUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) const override {
-    for (ShardedUnit& part : store.sharded(unit.index)) {
-      if (backward) {
-        StartReduce(b, unit, part);
-      } else if (!unit.is_layer() && !b.layout().reshard_root) {
-        continue;
-      }
-      part.gathered = false;
-    }
-  }
-  void AfterBackward(Builder& b, ParameterStore& store) const override {
-    for (std::size_t i = store.sharded_units(); i-- > 0;) {
-      for (ShardedUnit& part : store.sharded(i)) {
-        if (part.reduction.node_id != 0) {
-          b.out.parent = Called("post_backward_accumulate", *store.units()[i]);
-          AddReduced(b, part);
-        }
-        part.gathered = part.issued = false;
-      }
-    }
-  }
+  return {};
+}
 
- private:
-  static void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
-    const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
-    if (part.reduction.node_id != 0) {  // of the micro-batch before
-      b.out.parent = Called("post_backward_accumulate", unit);
-      AddReduced(b, part);
-    }
-    b.out.parent = Called("post_backward_reduce", unit);
-    const DType dtype = b.workload.GradientType();
-    std::vector<TensorDesc> gradients;
-    for (Parameter* parameter : part.parameters) {
-      if (!parameter->has_gradient) {  // an expert without tokens
-        parameter->fresh = b.Zeros(b.dtype(), parameter->shape);
+void GatherUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
+  for (ShardedUnit& part : store.sharded[unit.index]) {
+    FinishGather(b, unit, part);
+  }
+  // The next unit's parameters travel while this one computes.
+  if (b.layout().fsdp && b.workload.overlap.param) {
+    const std::size_t next = unit.index + (backward ? -1 : 1);
+    if (next < store.sharded.size()) {
+      for (ShardedUnit& part : store.sharded[next]) {
+        StartGather(b, *store.units[next], part);
       }
-      gradients.push_back(parameter->fresh);
-      parameter->has_gradient = false;
-    }
-    const TensorDesc flat = b.out.New(dtype, {shards, part.shard_elements});
-    b.out.Work(dtype == b.dtype() ? "fsdp::chunk_cat" : "fsdp::chunk_cat_mixed_dtype",
-               Args(gradients, 0, shards, flat));
-    const TensorDesc whole = b.out.Part(flat, 0, {flat.elements});
-    if (shards == 1) {
-      part.reduced = whole;
-      AddReduced(b, part);
-      return;
-    }
-    part.reduced = b.out.New(dtype, {part.shard_elements});
-    part.reduction =
-        b.ReduceScatter(ParameterStore::ReplicaGroup(part.expert), whole, part.reduced,
-                        b.workload.overlap.grad, part.expert ? "fsdp experts" : "fsdp");
-    if (!b.workload.overlap.grad) {
-      AddReduced(b, part);
     }
   }
-};
+}
+
+void FreeUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
+  for (ShardedUnit& part : store.sharded[unit.index]) {
+    if (backward) {
+      StartReduce(b, unit, part);
+    } else if (!unit.is_layer && !b.layout().reshard_root) {
+      continue;
+    }
+    part.gathered = false;
+  }
+}
+
+void FinishSharded(Builder& b, ParameterStore& store) {
+  for (std::size_t i = store.sharded.size(); i-- > 0;) {
+    for (ShardedUnit& part : store.sharded[i]) {
+      if (part.reduction.node_id != 0) {
+        b.out.parent = Called("post_backward_accumulate", *store.units[i]);
+        AddReduced(b, part);
+      }
+      part.gathered = part.issued = false;
+    }
+  }
+}
 
 }  // namespace
 
-std::unique_ptr<Parallelism> MakeFullySharded() { return std::make_unique<FullySharded>(); }
+Parallelism FullySharded() {
+  return {.name = "fsdp",
+          .help = "parameters, gradients and optimizer states divided; gathered when needed",
+          .groups = [](const Workload&) { return std::vector<GroupRole>(); },
+          .check = CheckSharded,
+          .before_unit = GatherUnit,
+          .after_unit = FreeUnit,
+          .after_backward = FinishSharded};
+}
 
 }  // namespace reprise

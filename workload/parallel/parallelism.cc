@@ -1,18 +1,19 @@
 #include "workload/parallel/parallelism.h"
 
-#include <algorithm>
-#include <cstdlib>
+#include <array>
 
 namespace reprise {
 
-const KindRegistry<Parallelism>& BuiltinParallelisms() {
-  static const KindRegistry<Parallelism> builtin = [] {
-    KindRegistry<Parallelism> all;
-#define PARALLELISM(name) all.push_back(Make##name());
+#define PARALLELISM(name) Parallelism name();
 #include "workload/parallelisms.def"
 #undef PARALLELISM
-    return all;
-  }();
+
+std::span<const Parallelism> BuiltinParallelisms() {
+  static const auto builtin = std::to_array<Parallelism>({
+#define PARALLELISM(name) name(),
+#include "workload/parallelisms.def"
+#undef PARALLELISM
+  });
   return builtin;
 }
 
@@ -21,7 +22,7 @@ GroupRole ByRule(const Layout& layout, std::string role, std::string description
   GroupRole out;
   out.role = std::move(role);
   out.description = std::move(description);
-  out.mesh = MeshOf(layout);
+  out.mesh = {layout.tp, layout.cp, layout.ep, layout.dp / layout.ep, layout.pp};
   out.axes = std::move(axes);
   out.at = std::move(at);
   return out;

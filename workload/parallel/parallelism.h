@@ -2,7 +2,7 @@
 // file and one line of workload/parallelisms.def each.
 #pragma once
 
-#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,39 +10,37 @@
 #include "core/result.h"
 #include "et_schema/rank_classes.h"
 #include "workload/builder.h"
-#include "workload/registry.h"
 
 namespace reprise {
 
 class ParameterStore;
 class Unit;
 
-class Parallelism {
- public:
-  virtual ~Parallelism() = default;
-  [[nodiscard]] virtual std::string_view name() const = 0;
-  [[nodiscard]] virtual std::string_view help() const = 0;
-  // Its groups in this job; those of one rank are left out by the caller.
-  [[nodiscard]] virtual std::vector<GroupRole> Groups(const Workload& workload) const = 0;
-  // Bad input: the rule that is broken. CheckWorkload adds the nearest layout that works.
-  [[nodiscard]] virtual Status Check(const Workload& workload) const = 0;
+struct Parallelism {
+  using StepHook = void (*)(Builder& b, ParameterStore& store);
+  using UnitHook = void (*)(Builder& b, ParameterStore& store, Unit& unit, bool backward);
 
-  // Before a step's first micro-batch.
-  virtual void BeforeStep(Builder&, ParameterStore&) const {}
+  std::string_view name, help;
+  // Its groups in this job; those of one rank are left out by the caller.
+  std::vector<GroupRole> (*groups)(const Workload& workload);
+  // Bad input: the rule that is broken. CheckWorkload adds the nearest layout that works.
+  Status (*check)(const Workload& workload);
+
+  // Null: nothing to do. Before a step's first micro-batch.
+  StepHook before_step = nullptr;
   // Around the passes of a unit through the model, and after all of a step's.
-  virtual void BeforeUnit(Builder&, ParameterStore&, Unit&, bool /*backward*/) const {}
-  virtual void AfterUnit(Builder&, ParameterStore&, Unit&, bool /*backward*/) const {}
+  UnitHook before_unit = nullptr, after_unit = nullptr;
   // All passes of a step were issued; the last parallelism first. Then after the optimizer.
-  virtual void AfterBackward(Builder&, ParameterStore&) const {}
-  virtual void AfterOptimizer(Builder&, ParameterStore&) const {}
+  StepHook after_backward = nullptr, after_optimizer = nullptr;
 };
 
 // In the order of workload/parallelisms.def, which is that of their hooks.
-[[nodiscard]] const KindRegistry<Parallelism>& BuiltinParallelisms();
-#define PARALLELISM(name) [[nodiscard]] std::unique_ptr<Parallelism> Make##name();
-#include "workload/parallelisms.def"
-#undef PARALLELISM
+[[nodiscard]] std::span<const Parallelism> BuiltinParallelisms();
 
+// Axes of the mesh of ranks, innermost first. Data-parallel ranks are two axes: position in the
+// group of experts, and number of that group.
+inline constexpr std::size_t kTensorAxis = 0, kContextAxis = 1, kExpertAxis = 2, kReplicaAxis = 3,
+                             kStageAxis = 4;
 // Groups of the layout's mesh that vary along `axes`.
 [[nodiscard]] GroupRole ByRule(const Layout& layout, std::string role, std::string description,
                                std::vector<std::size_t> axes, std::vector<std::int64_t> at = {});

@@ -9,54 +9,55 @@
 namespace reprise {
 namespace {
 
-class PipelineParallel final : public Parallelism {
- public:
-  [[nodiscard]] std::string_view name() const override { return "pipeline"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "layers divided into stages; hidden states travel between neighbours";
+std::vector<GroupRole> PipelineGroups(const Workload& w) {
+  std::vector<GroupRole> roles = {
+      ByRule(w.layout, "pp", "PIPELINE_MODEL_PARALLEL_GROUP", {kStageAxis})};
+  if (w.layout.pp == 2 && w.virtual_stages > 1) {
+    // Both directions between two stages: their transfers are kept apart.
+    roles.push_back(ByRule(w.layout, "pp_backward", "PIPELINE_BACKWARD_GROUP", {kStageAxis}));
   }
-  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
-    std::vector<GroupRole> roles = {
-        ByRule(w.layout, "pp", "PIPELINE_MODEL_PARALLEL_GROUP", {kStageAxis})};
-    if (w.layout.pp == 2 && w.virtual_stages > 1) {
-      // Both directions between two stages: their transfers are kept apart.
-      roles.push_back(ByRule(w.layout, "pp_backward", "PIPELINE_BACKWARD_GROUP", {kStageAxis}));
-    }
-    if (w.layout.pp > 1 && w.model.tied_embeddings) {
-      roles.push_back(
-          ByRule(w.layout, "embd", "EMBEDDING_GROUP", {kStageAxis}, {0, w.layout.pp - 1}));
-    }
-    return roles;
+  if (w.layout.pp > 1 && w.model.tied_embeddings) {
+    roles.push_back(
+        ByRule(w.layout, "embd", "EMBEDDING_GROUP", {kStageAxis}, {0, w.layout.pp - 1}));
   }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    const std::int64_t chunks = w.layout.pp * w.virtual_stages;
-    if (chunks > w.model.layers && w.layout.pp > 1) {
-      return BadInput(fmt::format(
-          "{} stages of a pipeline{}, but {}: a stage needs a layer", chunks,
-          w.virtual_stages > 1 ? fmt::format(" ({} x {} virtual)", w.layout.pp, w.virtual_stages)
-                               : "",
-          Counted(w.model.layers, "layer")));
-    }
-    return {};
+  return roles;
+}
+
+Status CheckPipeline(const Workload& w) {
+  const std::int64_t chunks = w.layout.pp * w.virtual_stages;
+  if (chunks > w.model.layers && w.layout.pp > 1) {
+    return BadInput(fmt::format(
+        "{} stages of a pipeline{}, but {}: a stage needs a layer", chunks,
+        w.virtual_stages > 1 ? fmt::format(" ({} x {} virtual)", w.layout.pp, w.virtual_stages)
+                             : "",
+        Counted(w.model.layers, "layer")));
   }
-  // First and last stage hold one weight: both add their gradients.
-  void AfterBackward(Builder& b, ParameterStore& store) const override {
-    if (b.layout().pp == 1) {
-      return;
-    }
-    for (Unit* unit : store.units()) {
-      for (const Parameter& parameter : unit->parameters()) {
-        if (parameter.tied) {
-          b.Op("finalize_model_grads");
-          b.out.Wait(b.AllReduce("embd", store.GradientOf(parameter)));
-        }
+  return {};
+}
+
+// First and last stage hold one weight: both add their gradients.
+void SumTied(Builder& b, ParameterStore& store) {
+  if (b.layout().pp == 1) {
+    return;
+  }
+  for (Unit* unit : store.units) {
+    for (const Parameter& parameter : unit->parameters) {
+      if (parameter.tied) {
+        b.Op("finalize_model_grads");
+        b.out.Wait(b.AllReduce("embd", store.GradientOf(parameter)));
       }
     }
   }
-};
+}
 
 }  // namespace
 
-std::unique_ptr<Parallelism> MakePipelineParallel() { return std::make_unique<PipelineParallel>(); }
+Parallelism PipelineParallel() {
+  return {.name = "pipeline",
+          .help = "layers divided into stages; hidden states travel between neighbours",
+          .groups = PipelineGroups,
+          .check = CheckPipeline,
+          .after_backward = SumTied};
+}
 
 }  // namespace reprise

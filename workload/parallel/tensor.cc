@@ -98,58 +98,61 @@ VocabularyMask MaskIds(Builder& b, const TensorDesc& ids, std::int64_t rows) {
   return out;
 }
 
-class TensorParallel final : public Parallelism {
- public:
-  [[nodiscard]] std::string_view name() const override { return "tensor"; }
-  [[nodiscard]] std::string_view help() const override {
-    return "linear layers, heads and vocabulary divided; with sequence parallelism the rest, too";
+std::vector<GroupRole> TensorGroups(const Workload& w) {
+  return {ByRule(w.layout, kGroup, "TENSOR_MODEL_PARALLEL_GROUP", {kTensorAxis})};
+}
+
+Status CheckTensor(const Workload& w) {
+  if (w.layout.sequence_parallel && w.layout.tp == 1) {
+    return BadInput(
+        "sequence parallelism needs tensor parallelism (\"tp\" above 1): it divides what tensor "
+        "parallelism leaves whole");
   }
-  [[nodiscard]] std::vector<GroupRole> Groups(const Workload& w) const override {
-    return {ByRule(w.layout, kGroup, "TENSOR_MODEL_PARALLEL_GROUP", {kTensorAxis})};
+  return {};
+}
+
+// What every rank holds whole was computed from its part of the sequence.
+void SumWhole(Builder& b, ParameterStore& store) {
+  if (b.layout().tp == 1) {
+    return;
   }
-  [[nodiscard]] Status Check(const Workload& w) const override {
-    if (w.layout.sequence_parallel && w.layout.tp == 1) {
-      return BadInput(
-          "sequence parallelism needs tensor parallelism (\"tp\" above 1): it divides what tensor "
-          "parallelism leaves whole");
-    }
-    return {};
-  }
-  // What every rank holds whole was computed from its part of the sequence.
-  void AfterBackward(Builder& b, ParameterStore& store) const override {
-    if (b.layout().tp == 1) {
-      return;
-    }
-    std::vector<TensorDesc> gradients;
-    std::int64_t elements = 0;
-    for (Unit* unit : store.units()) {
-      for (const Parameter& parameter : unit->parameters()) {
-        if (parameter.tp_sum) {
-          gradients.push_back(store.GradientOf(parameter));
-          elements += gradients.back().elements;
-        }
+  std::vector<TensorDesc> gradients;
+  std::int64_t elements = 0;
+  for (Unit* unit : store.units) {
+    for (const Parameter& parameter : unit->parameters) {
+      if (parameter.tp_sum) {
+        gradients.push_back(store.GradientOf(parameter));
+        elements += gradients.back().elements;
       }
     }
-    if (gradients.empty()) {
-      return;
-    }
-    b.Op("finalize_model_grads");
-    const TensorDesc flat =
-        b.out.Work("aten::cat", Args(gradients, 0), b.out.New(gradients[0].dtype, {elements}));
-    b.out.Wait(b.AllReduce(kGroup, flat));
-    std::vector<TensorDesc> parts;
-    std::int64_t at = 0;
-    for (const TensorDesc& gradient : gradients) {
-      parts.push_back(b.out.Part(flat, at, gradient.shape));
-      at += gradient.elements;
-    }
-    b.out.InPlace("aten::_foreach_copy_", gradients, parts, false);
   }
-};
+  if (gradients.empty()) {
+    return;
+  }
+  b.Op("finalize_model_grads");
+  const TensorDesc flat =
+      b.out.Work("aten::cat", Args(gradients, 0), b.out.New(gradients[0].dtype, {elements}));
+  b.out.Wait(b.AllReduce(kGroup, flat));
+  std::vector<TensorDesc> parts;
+  std::int64_t at = 0;
+  for (const TensorDesc& gradient : gradients) {
+    parts.push_back(b.out.Part(flat, at, gradient.shape));
+    at += gradient.elements;
+  }
+  b.out.InPlace("aten::_foreach_copy_", gradients, parts, false);
+}
 
 }  // namespace
 
-std::unique_ptr<Parallelism> MakeTensorParallel() { return std::make_unique<TensorParallel>(); }
+Parallelism TensorParallel() {
+  return {
+      .name = "tensor",
+      .help =
+          "linear layers, heads and vocabulary divided; with sequence parallelism the rest, too",
+      .groups = TensorGroups,
+      .check = CheckTensor,
+      .after_backward = SumWhole};
+}
 
 Var EnterTensorParallel(Builder& b, const Var& x, bool linear) {
   if (b.layout().tp == 1) {
@@ -233,9 +236,9 @@ Var VocabParallelEmbedding(Builder& b, Parameter& weight, const TensorDesc& ids)
   const Var rows = Embedding(b, weight, masked.ids);
   std::vector<std::int64_t> shape = ids.shape;
   shape.push_back(1);
-  const TensorDesc mask = b.out.Part(masked.mask, 0, shape);
-  b.out.Host("aten::unsqueeze", Args(masked.mask, -1), Args(mask));
-  return MaskedFill(b, rows, mask);
+  return MaskedFill(
+      b, rows,
+      b.out.Host("aten::unsqueeze", Args(masked.mask, -1), b.out.Part(masked.mask, 0, shape)));
 }
 
 Var VocabParallelCrossEntropy(Builder& b, const Var& logits, const TensorDesc& labels) {
@@ -253,8 +256,8 @@ Var VocabParallelCrossEntropy(Builder& b, const Var& logits, const TensorDesc& l
       b.out.Host("aten::unsqueeze", Args(masked.ids, -1), b.out.Part(masked.ids, 0, {n, 1}));
   const TensorDesc picked = row_numbers();
   b.out.Work("aten::gather", Args(scores.tensor, 1, index, false), Args(picked));
-  const TensorDesc mask = b.out.Part(masked.mask, 0, {n, 1});
-  b.out.Host("aten::unsqueeze", Args(masked.mask, -1), Args(mask));
+  const TensorDesc mask =
+      b.out.Host("aten::unsqueeze", Args(masked.mask, -1), b.out.Part(masked.mask, 0, {n, 1}));
   const TensorDesc predicted = row_numbers();
   b.out.Work("aten::masked_fill", Args(picked, mask, 0.0), Args(predicted));
   b.out.Wait(b.AllReduce(kGroup, predicted));
