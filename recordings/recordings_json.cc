@@ -5,7 +5,7 @@
 #include "et_schema/json.h"
 #include "recordings/inference.h"
 #include "recordings/show.h"
-#include "report/compare/quantities_json.h"
+#include "report/compare/compare_runs.h"
 
 namespace reprise {
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "report/compare/comparison_verdict.h"
 #include "report/compare/rows.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"

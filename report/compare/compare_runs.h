@@ -2,7 +2,9 @@
 // reports; docs/comparisons.md explains the results and holds the JSON.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -39,5 +41,10 @@ inline constexpr std::size_t kComparisonLines = 40;
 [[nodiscard]] std::string ComparisonJson(const std::vector<ComparedSide>& sides,
                                          const Comparison& comparison,
                                          const std::vector<std::string>& figures);
+
+// Parts of it that comparisons of recordings have, too: "runs", "iterations"; of recordings
+// "recordings", or "none" where each side has one.
+[[nodiscard]] std::string_view RepeatsName(const Comparison& comparison);
+[[nodiscard]] nlohmann::ordered_json QuantitiesJson(const Comparison& comparison);
 
 }  // namespace reprise

@@ -6,7 +6,6 @@
 #include "core/json_fields.h"
 #include "core/text_in.h"
 #include "report/compare/compare_runs.h"
-#include "report/compare/quantities_json.h"
 #include "report/compare/rows.h"
 
 namespace reprise {

@@ -29,13 +29,11 @@ std::size_t LinesOf(const std::string& text) {
 }
 
 // The first rows, which come largest first where they have an order. Whether any was left out.
-bool ShortenTable(PresentedTable& table) {
+bool ShortenTable(Table& table) {
   constexpr std::size_t kMaxRows = 6;
-  if (table.rows.size() <= kMaxRows) {
-    return false;
-  }
-  table.rows.resize(kMaxRows);
-  return true;
+  const bool cut = table.Rows() > kMaxRows;
+  table.KeepFirst(kMaxRows);
+  return cut;
 }
 
 void AddMessages(const std::vector<std::string>& messages, const std::string& head,
@@ -53,14 +51,6 @@ void AddMessages(const std::vector<std::string>& messages, const std::string& he
   }
 }
 
-std::string Aligned(const PresentedTable& presented, const Style& style) {
-  Table table(presented.header);
-  for (const auto& row : presented.rows) {
-    table.Add(row);
-  }
-  return TitledTable(style, presented.title, presented.more, table);
-}
-
 }  // namespace
 
 std::string ComparisonText(const std::vector<ComparedSide>& sides, const Comparison& comparison,
@@ -74,9 +64,9 @@ std::string ComparisonText(const std::vector<ComparedSide>& sides, const Compari
   text += style.dim + Wrap(HowMeasured(comparison) + tight, kConsoleWidth, 0) + style.reset;
   std::size_t left_out = 0;
   for (const auto& positions : SidesTogether(sides.size(), kBeside)) {
-    for (PresentedTable& table : PresentTables(sides, comparison, positions, Room::kLine)) {
+    for (auto& [title, more, table] : PresentTables(sides, comparison, positions, Room::kLine)) {
       const bool cut = !full && ShortenTable(table);
-      const std::string aligned = Aligned(table, style);
+      const std::string aligned = TitledTable(style, title, more, table);
       const bool fits = full || LinesOf(text) + LinesOf(aligned) < kComparisonLines;
       text += fits ? aligned : "";
       left_out += cut || !fits ? 1 : 0;
@@ -100,8 +90,9 @@ std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
   }
   text += "\n" + MarkdownText(HowMeasured(comparison)) + "\n";
   for (const auto& positions : SidesTogether(sides.size(), sides.size())) {
-    for (const PresentedTable& table : PresentTables(sides, comparison, positions, Room::kAny)) {
-      text += Aligned(table, MarkdownStyle());
+    for (const auto& [title, more, table] :
+         PresentTables(sides, comparison, positions, Room::kAny)) {
+      text += TitledTable(MarkdownStyle(), title, more, table);
     }
   }
   return text;

@@ -1,11 +1,11 @@
-#include "report/compare/comparison_verdict.h"
-
+// A comparison in a sentence.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "report/compare/rows.h"
 #include "report/text/table.h"
 
 namespace reprise {

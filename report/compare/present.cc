@@ -6,8 +6,6 @@
 #include <array>
 #include <cmath>
 
-#include "report/text/table.h"
-
 namespace reprise {
 namespace {
 
@@ -56,15 +54,14 @@ class Presenter {
     tables.push_back(Rows("phase energy", "Energy by phase", "of a step"));
     tables.push_back(Transfers());
     tables.push_back(Settings());
-    std::erase_if(tables, [](const PresentedTable& table) { return table.rows.empty(); });
+    std::erase_if(tables, [](const PresentedTable& table) { return table.table.Empty(); });
     return tables;
   }
 
  private:
   [[nodiscard]] PresentedTable Rows(const std::string& group, const char* title,
                                     const char* more) const {
-    PresentedTable table{.title = title, .more = more, .header = {}, .rows = {}};
-    table.header = Header(group == "summary" ? "quantity" : group.substr(0, group.find(' ')));
+    Table table(Header(group == "summary" ? "quantity" : group.substr(0, group.find(' '))));
     std::size_t small = 0;
     for (const ComparedRow& row : comparison_.rows) {
       if (row.group != group) {
@@ -83,25 +80,20 @@ class Presenter {
           cells.push_back(Relation(row.unit, cell));
         }
       }
-      table.rows.push_back(std::move(cells));
+      table.Add(cells);
     }
     AddSmall(small, kShareRowShown, table);
-    return table;
+    return {title, more, std::move(table)};
   }
 
   [[nodiscard]] PresentedTable Parts(std::size_t position,
                                      const DifferenceParts& difference) const {
-    PresentedTable table{.title = fmt::format("{} against {}", Label(position), Label(0)),
-                         .more = difference.on_critical_path
-                                     ? "what moved the end of one pass"
-                                     : "time of all ranks' operations in one pass",
-                         .header = {"part", "difference", fmt::format("of {}", Label(0))},
-                         .rows = {}};
+    Table table({"part", "difference", fmt::format("of {}", Label(0))});
     const auto add = [&](const std::string& name, double seconds) {
-      table.rows.push_back({name, ValueText("seconds", seconds),
-                            difference.base_seconds > 0
-                                ? fmt::format("{:+.1f} %", 100 * seconds / difference.base_seconds)
-                                : std::string("-")});
+      table.Add({name, ValueText("seconds", seconds),
+                 difference.base_seconds > 0
+                     ? fmt::format("{:+.1f} %", 100 * seconds / difference.base_seconds)
+                     : std::string("-")});
     };
     std::size_t small = 0;
     for (const DifferenceParts::Part& part : difference.parts) {
@@ -113,19 +105,17 @@ class Presenter {
     }
     AddSmall(small, kLittle, table);
     add("all", difference.seconds);
-    return table;
+    return {fmt::format("{} against {}", Label(position), Label(0)),
+            difference.on_critical_path ? "what moved the end of one pass"
+                                        : "time of all ranks' operations in one pass",
+            std::move(table)};
   }
 
   [[nodiscard]] PresentedTable Transfers() const {
-    PresentedTable table{
-        .title = "Transfers",
-        .more = "median time of one, from the last arrival; those that take longest",
-        .header = Header("transfer"),
-        .rows = {}};
+    Table table(Header("transfer"));
     for (const ComparedTransfer& row : comparison_.transfers) {
-      if (table.rows.size() == kMaxTransferRows) {
-        table.rows.push_back(
-            {fmt::format(".. and {} more", comparison_.transfers.size() - kMaxTransferRows)});
+      if (table.Rows() == kMaxTransferRows) {
+        table.Add({fmt::format(".. and {} more", comparison_.transfers.size() - kMaxTransferRows)});
         break;
       }
       std::vector<std::string> cells = {
@@ -138,26 +128,27 @@ class Presenter {
           cells.push_back(cell ? RatioText(cell->ratio) : "");
         }
       }
-      table.rows.push_back(std::move(cells));
+      table.Add(cells);
     }
-    return table;
+    return {"Transfers", "median time of one, from the last arrival; those that take longest",
+            std::move(table)};
   }
 
   [[nodiscard]] PresentedTable Settings() const {
-    PresentedTable table{
-        .title = "Settings that differ", .more = {}, .header = {"setting"}, .rows = {}};
+    std::vector<std::string> header = {"setting"};
     for (const std::size_t s : positions_) {
-      table.header.push_back(Label(s));
+      header.push_back(Label(s));
     }
+    Table table(header);
     for (const Setting& setting : comparison_.settings) {
       std::vector<std::string> cells = {Name(setting.name)};
       for (const std::size_t s : positions_) {
         const std::string& value = setting.values[s];
         cells.push_back(value.empty() ? "-" : line_ ? Fit(value, tight_ ? 20 : 32) : value);
       }
-      table.rows.push_back(std::move(cells));
+      table.Add(cells);
     }
-    return table;
+    return {"Settings that differ", "", std::move(table)};
   }
 
   [[nodiscard]] std::vector<std::string> Header(const std::string& first) const {
@@ -171,9 +162,9 @@ class Presenter {
     return header;
   }
 
-  static void AddSmall(std::size_t small, double limit, PresentedTable& table) {
+  static void AddSmall(std::size_t small, double limit, Table& table) {
     if (small > 0) {
-      table.rows.push_back({fmt::format(".. and {} of less than {:.1f} %", small, 100 * limit)});
+      table.Add({fmt::format(".. and {} of less than {:.1f} %", small, 100 * limit)});
     }
   }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/compare/compared.h"
+#include "report/text/table.h"
 
 namespace reprise {
 
@@ -22,8 +23,7 @@ enum class Room : std::uint8_t {
 
 struct PresentedTable {
   std::string title, more;  // `more` explains the title; may be empty
-  std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows;
+  Table table;
 };
 
 // All tables that have rows, of the sides at these positions; the first side is among them. On a

@@ -34,6 +34,11 @@ namespace reprise {
 [[nodiscard]] std::optional<DifferenceParts> ExplainParts(const ComparedSide& side,
                                                           const ComparedSide& base);
 
+// A sentence on the side at `position` (1 or more) against the first. `comparison` has its rows and
+// differences.
+[[nodiscard]] std::string VerdictText(const std::vector<ComparedSide>& sides,
+                                      const Comparison& comparison, std::size_t position);
+
 // Of the job, with those that classes stand for, and those that left no file.
 [[nodiscard]] std::int64_t JobRanks(const Report& report);
 // "4 x opencl: NVIDIA H100": the devices of all ranks.

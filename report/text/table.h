@@ -1,6 +1,7 @@
 // Text tables and units for people. Widths count bytes: cells are ASCII, names are cut to fit.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +65,9 @@ class Table {
   [[nodiscard]] std::string Text(std::size_t left = 1) const;
   // The same for a page, without the notes of rows.
   [[nodiscard]] std::string Markdown() const;
-  [[nodiscard]] bool Empty() const { return rows_.size() == 1; }
+  [[nodiscard]] std::size_t Rows() const { return rows_.size() - 1; }
+  [[nodiscard]] bool Empty() const { return Rows() == 0; }
+  void KeepFirst(std::size_t rows) { rows_.resize(std::min(rows_.size(), rows + 1)); }
 
  private:
   std::vector<bool> left_out_;  // by column as given

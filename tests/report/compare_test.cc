@@ -9,7 +9,6 @@
 
 #include "report/analysis.h"
 #include "report/compare/compare_runs.h"
-#include "report/compare/comparison_verdict.h"
 #include "report/compare/condition.h"
 #include "report/compare/rows.h"
 #include "tests/report/synthetic_run.h"
