@@ -49,7 +49,7 @@ void PartSums::Add(const MeasuredRun& part) {
       },
       [&] {
         if (telemetry_) {
-          telemetry_->Add(part);
+          telemetry_->Add(part, rows);
           steps_.Add(part.ranks, part.transfers);
         }
       }};

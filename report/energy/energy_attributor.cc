@@ -85,7 +85,8 @@ Load EnergyAttributor::LoadOf(const HostMeters& host, const std::string& device,
   return load;
 }
 
-// A node runs once in a simulated run.
+// What a model says of each of the load's operations; empty where it says nothing. A node runs once
+// in a simulated run.
 std::vector<double> EnergyAttributor::JoulesOf(const Load& load,
                                                const std::vector<const RunMeter*>& meters) const {
   const std::vector<std::size_t>& users = meters.front()->users;

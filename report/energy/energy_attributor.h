@@ -34,10 +34,8 @@ class EnergyAttributor {
   [[nodiscard]] std::optional<EnergyAttribution> Finish();
 
  private:
-  // What ran on a metered device, or, for no name, on the host itself.
   [[nodiscard]] Load LoadOf(const HostMeters& host, const std::string& device,
                             const std::vector<std::size_t>& users) const;
-  // What a model says of each of the load's operations; empty where it says nothing.
   [[nodiscard]] std::vector<double> JoulesOf(const Load& load,
                                              const std::vector<const RunMeter*>& meters) const;
   void AddHost(const HostMeters& host);
@@ -45,11 +43,9 @@ class EnergyAttributor {
                  const std::vector<const RunMeter*>& meters, HostEnergyRow& row);
   void AddMeter(const HostMeters& host, const RunMeter& meter, const MeterRemainder& remainder,
                 HostEnergyRow& host_row);
-  // A sum of what each meter has, or nothing where one does not have it.
   template <typename Member>
   [[nodiscard]] std::optional<double> Sum(Member MeterEnergyRow::*member) const;
   void Total();
-  // An iteration's step is the mean over the trace's steps.
   void AddSteps();
   void AddAmount(const char* fact, std::optional<StepAmount>& amount);
 

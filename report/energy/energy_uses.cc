@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -21,11 +22,9 @@ std::optional<Spread> SpreadOf(std::vector<double> values) {
   }
   std::ranges::sort(values);
   const auto n = static_cast<double>(values.size());
-  const std::size_t middle = values.size() / 2;
   Spread spread;
   spread.iterations = static_cast<std::int32_t>(values.size());
-  spread.median =
-      values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+  spread.median = std::midpoint(values[(values.size() - 1) / 2], values[values.size() / 2]);
   spread.half_range = 0.5 * (values.back() - values.front());
   double mean = 0;
   for (const double value : values) {

@@ -222,7 +222,6 @@ void TelemetryReduction::FindHosts(std::span<const MeasuredRank> outline,
     Host& host = hosts_.emplace_back();
     host.sampled_by = r;
     host.reduced.host = rank_rows[r].host;
-    host.ranks = RanksOfHost(rank_rows, rank_rows[r].host);
     for (const Metric& metric : outline[r].data().metrics) {
       if (metric.kind != MetricKind::kState) {
         host.metrics.push_back(&metric);
@@ -246,24 +245,16 @@ std::int64_t TelemetryReduction::KeepMostImportant(std::size_t most) {
   return static_cast<std::int64_t>(all.size() - std::min(most, all.size()));
 }
 
-void TelemetryReduction::Add(const MeasuredRun& part) {
-  const auto in_part = [&part](std::size_t position) {
-    return static_cast<std::size_t>(
-        std::lower_bound(part.positions.begin(), part.positions.end(), position) -
-        part.positions.begin());
-  };
+void TelemetryReduction::Add(const MeasuredRun& part, std::span<const RankRow> rank_rows) {
   for (Host& host : hosts_) {
-    const std::size_t sampled_by = in_part(host.sampled_by);
-    if (sampled_by == part.positions.size() || part.positions[sampled_by] != host.sampled_by) {
-      continue;
+    const auto at = std::ranges::lower_bound(part.positions, host.sampled_by);
+    if (at != part.positions.end() && *at == host.sampled_by) {
+      const auto sampled_by = static_cast<std::size_t>(at - part.positions.begin());
+      const std::string name = host.reduced.host;
+      host.reduced =
+          HostReduction(part.ranks, RanksOfHost(rank_rows, name), sampled_by, host.metrics)
+              .Reduce(name, bins_, part.transfers);
     }
-    std::vector<std::size_t> ranks;
-    ranks.reserve(host.ranks.size());
-    for (const std::size_t position : host.ranks) {
-      ranks.push_back(in_part(position));
-    }
-    host.reduced = HostReduction(part.ranks, std::move(ranks), sampled_by, host.metrics)
-                       .Reduce(host.reduced.host, bins_, part.transfers);
   }
 }
 

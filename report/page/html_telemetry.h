@@ -59,15 +59,15 @@ class TelemetryReduction {
   TelemetryReduction(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows,
                      const HtmlLimits& limits);
 
-  void Add(const MeasuredRun& part);
+  // `rank_rows` are the part's.
+  void Add(const MeasuredRun& part, std::span<const RankRow> rank_rows);
   // Hosts in the order of the ranks that sample.
   [[nodiscard]] Telemetry Finish();
 
  private:
-  // One sampling rank with its host's ranks, and the metrics that are shown.
+  // One sampling rank, and the metrics that are shown.
   struct Host {
-    std::size_t sampled_by = 0;      // position
-    std::vector<std::size_t> ranks;  // positions
+    std::size_t sampled_by = 0;  // position
     std::vector<const Metric*> metrics;
     TelemetryHost reduced;
   };

@@ -1,9 +1,10 @@
-// Energy by meter, and by operation class.
+// Energy by meter, and who used it.
+#include <fmt/format.h>
 
 #include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
-#include "report/text/energy_text.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 
@@ -45,9 +46,152 @@ std::string EnergyRows(const Report& report) {
   return table.Empty() ? "" : table.Text(4);
 }
 
+constexpr std::size_t kMaxClasses = 10;
+constexpr std::size_t kMaxTransfers = 8;
+constexpr std::size_t kMaxRanks = 16;
+
+std::string SpreadText(const std::optional<Spread>& spread) {
+  return spread ? JoulesText(spread->median) + " +/- " + JoulesText(spread->half_range) : "-";
+}
+
+std::string ShareText(double part, double whole) {
+  return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "-";
+}
+
+std::string StepLines(const Report& report) {
+  const EnergyAttribution& all = *report.attribution;
+  std::string text;
+  if (all.step_joules && all.step_joules->iterations < 2) {
+    text += fmt::format("  {} a step\n", JoulesText(all.step_joules->median));
+  } else if (all.step_joules) {
+    text +=
+        fmt::format("  {} a step (median of {} iterations, half their range; standard error {})\n",
+                    SpreadText(all.step_joules), all.step_joules->iterations,
+                    JoulesText(all.step_joules->standard_error));
+  }
+  if (all.boundary_joules) {
+    text += fmt::format("  +/- {} of the total: what meters had not counted yet at its two ends\n",
+                        JoulesText(all.boundary_joules));
+  }
+  if (all.idle_watts) {
+    text += fmt::format(
+        "  {} above the {} W of {}\n", JoulesText(all.above_idle_joules),
+        NumberText(all.idle_watts),
+        IsSimulated(report.manifest) ? "idle devices" : "the idle machine before the run");
+  }
+  const auto amount = [&text](const std::optional<StepAmount>& of, const char* name) {
+    if (of) {
+      text += Wrap(fmt::format("  {:.0f} {} a step, {} {}/J ({})", of->per_step, name,
+                               NumberText(of->per_joule), name, of->from),
+                   kConsoleWidth, 4);
+    }
+  };
+  amount(all.tokens, "tokens");
+  amount(all.samples, "samples");
+  return text;
+}
+
+std::string UserName(const EnergyUseRow& row) { return row.name; }
+std::string UserName(const TransferEnergyRow& row) {
+  return fmt::format("{} {}/{} {}", row.name, Fit(row.group, 6), row.group_size,
+                     BytesText(row.bytes));
+}
+
+// Rows of one kind, the first `most` of them; what is left out is one row.
+class UseTable {
+ public:
+  explicit UseTable(const EnergyAttribution& all)
+      : all_(all),
+        table_({"", "", "energy", "share", all.above_idle_joules ? "above idle" : "", "a step",
+                "+/-", "active"}) {}
+
+  template <typename Row>
+  void Add(const std::string& kind, const std::vector<Row>& rows, std::size_t most) {
+    double rest = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (i < most) {
+        Add(kind, UserName(rows[i]), rows[i].use);
+      } else {
+        rest += rows[i].use.joules;
+      }
+    }
+    if (rows.size() > most) {
+      AddPlain(kind, fmt::format(".. {} more", rows.size() - most), rest);
+    }
+  }
+  void AddPlain(const std::string& kind, const std::string& name, double joules) {
+    table_.Add({kind, name, JoulesText(joules), ShareText(joules, all_.joules), "", "", "", ""});
+  }
+  [[nodiscard]] std::string Text() const {
+    return table_.Text(2) +
+           (estimates_ ? "  ~ ran for less than five updates of its meter: a rough estimate\n"
+                       : "");
+  }
+
+ private:
+  void Add(const std::string& kind, const std::string& name, const EnergyUse& use) {
+    const auto& step = use.step_joules;
+    table_.Add({kind, name, JoulesText(use.joules), ShareText(use.joules, all_.joules),
+                use.above_idle_joules ? JoulesText(use.above_idle_joules) : "",
+                JoulesText(step ? std::optional(step->median) : std::nullopt),
+                JoulesText(step ? std::optional(step->half_range) : std::nullopt),
+                DurationText(use.active_ns) + (use.estimate ? " ~" : "  ")});
+    estimates_ = estimates_ || use.estimate;
+  }
+
+  const EnergyAttribution& all_;
+  Table table_;
+  bool estimates_ = false;
+};
+
+std::string MeterTable(const Report& report) {
+  const bool classes = HasClasses(report);
+  Table table(
+      {"meter", "host", "ranks", classes ? "of each" : "energy", "idle", "updates", "at ends"});
+  for (const MeterEnergyRow& row : report.attribution->meters) {
+    const std::string ranks = row.ranks.empty()      ? "none"
+                              : row.ranks.size() > 1 ? fmt::format("{} ranks", row.ranks.size())
+                              : classes              ? ShortClassText(report, row.ranks.front())
+                                                     : fmt::format("{}", row.ranks.front());
+    table.Add({DeviceText(row.device, row.devices, 18) + " " + Fit(row.metric, 16) +
+                   (row.modelled ? " (modelled)" : ""),
+               Fit(row.host, 12), ranks, JoulesText(row.joules),
+               ShareText(row.idle_joules, row.joules), DurationText(row.update_ns),
+               JoulesText(row.boundary_joules)});
+  }
+  return table.Text(3);
+}
+
+// Empty without an attribution.
+std::string EnergyUsesText(const Report& report, const Style& style) {
+  if (!report.attribution) {
+    return "";
+  }
+  const EnergyAttribution& attribution = *report.attribution;
+  UseTable table(attribution);
+  table.Add("phase", attribution.phases, attribution.phases.size());
+  table.Add("class", attribution.classes, kMaxClasses);
+  table.Add("transfer", attribution.transfers, kMaxTransfers);
+  std::vector<EnergyUseRow> ranks = attribution.ranks;
+  for (EnergyUseRow& row : ranks) {
+    row.name = HasClasses(report) ? ShortClassText(report, std::stoi(row.name)) : row.name;
+  }
+  table.Add(HasClasses(report) ? "ranks" : "rank", ranks, kMaxRanks);
+  table.AddPlain("idle", "no operation ran", attribution.idle_joules);
+  if (attribution.gap_joules != 0) {
+    table.AddPlain("gaps", "meter not read", attribution.gap_joules);
+  }
+  return Heading(style, "Who used the energy",
+                 std::string(attribution.of_operations
+                                 ? "of each operation as modelled, idle power in equal shares"
+                                 : "equal shares among what runs at a time") +
+                     (attribution.modelled ? "; MODELLED power" : "")) +
+         StepLines(report) + table.Text() + MeterTable(report);
+}
+
 std::string EnergySectionText(const Report& report, const Style& style) {
   const std::string line = EnergyLine(report, style);
-  return (line.empty() ? "" : "\n" + line) + EnergyRows(report) + EnergyText(report, style);
+  return (line.empty() ? "" : "\n" + line) + EnergyRows(report) + EnergyUsesText(report, style);
 }
 
 void AddEnergyJson(const Report& report, Json& json) {

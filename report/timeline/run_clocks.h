@@ -1,15 +1,23 @@
-// How the times of a run's ranks, recorded and replayed, come onto one axis. Only
-// report/run_timeline sees this.
+// Which part of a run its timeline shows, and how the times of its ranks, recorded and replayed,
+// come onto one axis. Only report/timeline sees this.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "report/timeline/run_choice.h"
 #include "run/run.h"
 
 namespace reprise {
+
+// Which part of a run its timeline shows: all, if not given.
+struct RunTimelineOptions {
+  std::optional<std::int32_t> rank, step, iteration;
+};
+[[nodiscard]] inline bool Matches(std::optional<std::int32_t> wanted, std::int32_t value) {
+  return !wanted || *wanted == value;
+}
 
 // What to subtract from a rank's times so that 0 is the beginning of what is shown.
 struct RankOrigins {

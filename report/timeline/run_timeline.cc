@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 #include "core/text_in.h"
 #include "report/nodes/measured.h"
 #include "report/text/table.h"
-#include "report/timeline/run_clocks.h"
 
 namespace reprise {
 namespace {
@@ -26,16 +24,17 @@ class RankDrawing {
  public:
   RankDrawing(const RankData& data, const RunTimelineOptions& options, RankOrigins origins,
               Timeline& timeline)
-      : data_(data), options_(options), origins_(origins), timeline_(timeline) {}
+      : data_(data),
+        options_(options),
+        origins_(origins),
+        timeline_(timeline),
+        node_index_(data.nodes) {}
 
   void Draw() {
     process_ = timeline_.Add(Timeline::Track{.name = ProcessName(),
                                              .kind = Timeline::TrackKind::kProcess,
                                              .order = data_.rank,
                                              .id = data_.rank});
-    for (std::size_t i = 0; i < data_.nodes.size(); ++i) {
-      node_of_id_.emplace(data_.nodes[i].node_id, i);
-    }
     DrawSteps();
     if (HasRecorded()) {
       DrawRecorded();
@@ -134,10 +133,10 @@ class RankDrawing {
     // By iteration and node; within an iteration in the order of the nodes.
     std::map<std::int32_t, std::map<std::size_t, const NodeRecord*>> iterations;
     for (const NodeRecord& record : data_.records) {
-      const auto node = node_of_id_.find(record.node_id);
-      if (node != node_of_id_.end() && Matches(options_.step, record.step) &&
+      const auto node = node_index_.Find(record.node_id);
+      if (node && Matches(options_.step, record.step) &&
           Matches(options_.iteration, record.iteration)) {
-        iterations[record.iteration][node->second] = &record;
+        iterations[record.iteration][*node] = &record;
       }
     }
     for (const auto& [unused, records] : iterations) {
@@ -170,12 +169,11 @@ class RankDrawing {
   // Order within a thread or stream needs no arrow: the track shows it.
   void DrawFlows(const std::vector<Index>& slice_of) {
     for (const EdgeInfo& edge : data_.edges) {
-      const auto from = node_of_id_.find(edge.from);
-      const auto to = node_of_id_.find(edge.to);
-      if (edge.reason != "thread" && edge.reason != "stream" && from != node_of_id_.end() &&
-          to != node_of_id_.end() && slice_of[from->second] != kNotShown &&
-          slice_of[to->second] != kNotShown) {
-        timeline_.flows.push_back({slice_of[from->second], slice_of[to->second]});
+      const auto from = node_index_.Find(edge.from);
+      const auto to = node_index_.Find(edge.to);
+      if (edge.reason != "thread" && edge.reason != "stream" && from && to &&
+          slice_of[*from] != kNotShown && slice_of[*to] != kNotShown) {
+        timeline_.flows.push_back({slice_of[*from], slice_of[*to]});
       }
     }
   }
@@ -228,7 +226,7 @@ class RankDrawing {
   const RankOrigins origins_;
   Timeline& timeline_;
   Index process_ = 0;
-  std::unordered_map<std::uint64_t, std::size_t> node_of_id_;
+  NodeIndex node_index_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/timeline.h"
-#include "report/timeline/run_choice.h"
+#include "report/timeline/run_clocks.h"
 #include "run/run.h"
 
 namespace reprise {
