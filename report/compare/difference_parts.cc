@@ -30,7 +30,7 @@ bool ShareRecording(const Report& a, const Report& b) {
 }
 
 void AddPathTimes(const Report& report, double sign, std::map<std::string, double>& seconds) {
-  for (const DifferenceRow& row : report.details.difference->rows) {
+  for (const DifferenceRow& row : report.details.difference->parts) {
     seconds[row.name] += sign * static_cast<double>(row.ns) * 1e-9;
   }
 }

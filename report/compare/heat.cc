@@ -86,7 +86,7 @@ class Heat {
         continue;  // a setting
       }
       for (const std::int32_t rank : row.ranks) {
-        Set(Label("mean ", row), row.is_rate ? row.unit + "/s" : row.unit, rank, row.mean);
+        Set(Label("mean ", row), row.rate ? row.unit + "/s" : row.unit, rank, row.mean);
         if (row.unit == "celsius") {
           Set(Label("highest ", row), row.unit, rank, row.max);
         }

@@ -117,7 +117,7 @@ Extract MeanMetric(const std::string& metric) {
   return [metric](const Report& report) {
     Values means;
     for (const MetricRow& row : report.metrics) {
-      if (row.metric == metric && !row.is_rate) {
+      if (row.metric == metric && !row.rate) {
         means.push_back(row.mean);
       }
     }

@@ -53,7 +53,7 @@ std::optional<MetricRow> MakeMetricRow(const Metric& metric, std::span<const Sam
                 .unit = metric.unit,
                 .source = metric.source,
                 .modelled = metric.modelled,
-                .is_rate = IsTotal(metric.kind),
+                .rate = IsTotal(metric.kind),
                 .update_ns = UpdateIntervalNs(samples),
                 .devices = RanksAlike(rank.data())};
   if (IsTotal(metric.kind)) {

@@ -133,8 +133,8 @@ std::optional<NodeErrors> NodeErrorSums::Finish() {
     }
     return errors_.back().first;
   };
-  return NodeErrors{.nodes = static_cast<std::int64_t>(errors_.size()),
-                    .mean_absolute = apart_ns_ / recorded_ns_,
+  return NodeErrors{.count = static_cast<std::int64_t>(errors_.size()),
+                    .mean_absolute_error = apart_ns_ / recorded_ns_,
                     .p05 = quantile(0.05),
                     .p25 = quantile(0.25),
                     .p50 = quantile(0.5),
@@ -154,17 +154,16 @@ FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
 void FidelityExamination::Add(std::span<const MeasuredRank> ranks, const TransferMatches& matches) {
   errors_.Add(ranks);
   top_differences_.Add(ranks);
-  if (!pass_) {
-    return;
-  }
-  if (const auto timing = TimeRun(ranks, matches, manifest_, *pass_, details_.why_not)) {
-    if (const Status added = AddTimes(ranks, *timing); !added) {
+  if (pass_) {
+    if (const Status added = AddTimes(ranks, matches); !added) {
       details_.why_not = added.error().message;
     }
   }
 }
 
-Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks, const RunTiming& timing) {
+Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks,
+                                     const TransferMatches& matches) {
+  REPRISE_ASSIGN(const RunTiming timing, TimeRun(ranks, matches, manifest_, *pass_));
   Schedule recorded;
   if (ranks.size() == outline_.size()) {
     REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));

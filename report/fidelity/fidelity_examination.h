@@ -39,7 +39,8 @@ class FidelityExamination {
   [[nodiscard]] FidelityDetails Finish();
 
  private:
-  [[nodiscard]] Status AddTimes(std::span<const MeasuredRank> ranks, const RunTiming& timing);
+  [[nodiscard]] Status AddTimes(std::span<const MeasuredRank> ranks,
+                                const TransferMatches& matches);
 
   std::span<const MeasuredRank> outline_;
   const RunManifest& manifest_;

@@ -57,29 +57,19 @@ class Builder {
     timing_.replayed_pass_ns = pass.pass_ns;
   }
 
-  std::optional<RunTiming> Build(std::string& why_not) {
-    if (!PlaceRanks() || !AddNodes()) {
-      why_not = why_not_;
-      return std::nullopt;
-    }
+  Result<RunTiming> Build() {
+    REPRISE_TRY(PlaceRanks());
+    REPRISE_TRY(AddNodes());
     AddEdges();
     AddTransfers();
-    if (!Order()) {
-      why_not = "its edges form a cycle";
-      return std::nullopt;
-    }
+    REPRISE_TRY(Order());
     PlaceReplayed();
     SqueezeHosts();
     return std::move(timing_);
   }
 
  private:
-  bool Fail(std::string why) {
-    why_not_ = std::move(why);
-    return false;
-  }
-
-  bool PlaceRanks() {
+  Status PlaceRanks() {
     std::set<std::string> hosts;
     bool related = true;
     for (const MeasuredRank& rank : ranks_) {
@@ -87,7 +77,7 @@ class Builder {
       related = related && rank.data().clock_uncertainty_ns.has_value();
     }
     if (hosts.size() > 1 && !related) {
-      return Fail("its hosts' clocks are not related");
+      return BadInput("its hosts' clocks are not related");
     }
     std::int64_t recorded_first_ns = INT64_MAX;
     std::int64_t replayed_first_ns = INT64_MAX;
@@ -107,7 +97,7 @@ class Builder {
       axis.replayed_shift_ns -= replayed_first_ns;
       axis.replayed_begin_ns -= replayed_first_ns;
     }
-    return true;
+    return {};
   }
 
   [[nodiscard]] std::int64_t BeginOf(const MeasuredRank& rank) const {
@@ -118,7 +108,7 @@ class Builder {
     return begin_ns;
   }
 
-  bool AddNodes() {
+  Status AddNodes() {
     AddNode(nullptr, 0, 0);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
@@ -126,7 +116,7 @@ class Builder {
       std::set<std::int32_t> steps;
       for (const NodeInfo& node : ranks_[r].data().nodes) {
         if (node.recorded_elapsed_ns == NodeInfo::kUnknownNs) {
-          return Fail("it was written by an earlier version, without delays");
+          return BadInput("it was written by an earlier version, without delays");
         }
         AddNode(&node, node.recorded_elapsed_ns, node.recorded_delay_ns);
         timing_.actor.back() = ActorOf(r, node.actor);
@@ -138,7 +128,7 @@ class Builder {
           step_ns.value_or(0) * static_cast<std::int64_t>(std::max<std::size_t>(steps.size(), 1)));
     }
     timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
-    return timing_.recorded_pass_ns > 0 || Fail("the recorded step time is unknown");
+    return timing_.recorded_pass_ns > 0 ? Status{} : BadInput("the recorded step time is unknown");
   }
 
   void AddNode(const NodeInfo* node, std::int64_t duration_ns, std::int64_t delay_ns) {
@@ -185,7 +175,7 @@ class Builder {
     graph.reasons.assign(graph.deps.size(), 0);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       for (Index i = timing_.first[r]; i < timing_.first[r + 1]; ++i) {
-        if (timing_.DepsOf(i).empty()) {  // its delay counts from the trace's base
+        if (timing_.recorded.DepsOf(i).empty()) {  // its delay counts from the trace's base
           graph.delay_ns[i] = timing_.nodes[i]->recorded_start_ns + axes_[r].recorded_shift_ns;
         }
       }
@@ -237,7 +227,7 @@ class Builder {
     }
   }
 
-  bool Order() {
+  Status Order() {
     const TimingGraph& graph = timing_.recorded;
     const Wiring wiring = WiringOf(graph);
     std::vector<std::size_t> waiting;  // by node: for so many dependencies
@@ -254,7 +244,7 @@ class Builder {
         }
       }
     }
-    return timing_.order.size() == graph.size();
+    return timing_.order.size() == graph.size() ? Status{} : BadInput("its edges form a cycle");
   }
 
   void PlaceReplayed() {
@@ -287,7 +277,7 @@ class Builder {
       const NodeInfo& node = *timing_.nodes[i];
       const bool skipped = node.counts_for_coverage;  // what counts and has no record did not run
       std::int64_t start_ns = INT64_MIN;
-      for (const Index dep : timing_.DepsOf(i)) {
+      for (const Index dep : timing_.recorded.DepsOf(i)) {
         start_ns = std::max(start_ns, timing_.replayed_end_ns[dep]);
       }
       start_ns =
@@ -351,7 +341,6 @@ class Builder {
   RunTiming timing_;
   std::vector<RankAxis> axes_;
   std::unordered_map<std::string_view, std::int32_t> actor_of_;  // of one rank
-  std::string why_not_;
 };
 
 }  // namespace
@@ -369,10 +358,9 @@ std::optional<MedianPass> FindMedianPass(std::span<const MeasuredRank> ranks) {
   return MedianPass{.iteration = iteration, .pass_ns = pass_ns};
 }
 
-std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
-                                 const TransferMatches& matches, const RunManifest& manifest,
-                                 const MedianPass& pass, std::string& why_not) {
-  return Builder(ranks, matches, manifest, pass).Build(why_not);
+Result<RunTiming> TimeRun(std::span<const MeasuredRank> ranks, const TransferMatches& matches,
+                          const RunManifest& manifest, const MedianPass& pass) {
+  return Builder(ranks, matches, manifest, pass).Build();
 }
 
 }  // namespace reprise

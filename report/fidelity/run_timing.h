@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/result.h"
 #include "report/nodes/measured.h"
 #include "report/nodes/transfers.h"
 #include "timing/dry_run.h"
@@ -32,10 +33,6 @@ struct RunTiming {
   std::int32_t iteration = -1;
   // One pass over the trace, from the first step's begin to the last one's end; the longest rank's.
   std::int64_t recorded_pass_ns = 0, replayed_pass_ns = 0;
-
-  [[nodiscard]] std::span<const std::uint32_t> DepsOf(std::uint32_t node) const {
-    return recorded.DepsOf(node);
-  }
 };
 
 struct MedianPass {
@@ -45,12 +42,10 @@ struct MedianPass {
 // The iteration whose pass time is the median, of those that all ranks finished.
 [[nodiscard]] std::optional<MedianPass> FindMedianPass(std::span<const MeasuredRank> ranks);
 
-// That iteration of these ranks. Nothing where it is unknown, with the reason in `why_not`:
-// ranks whose clocks are not related, a run written before runs knew delays, edges that form a
-// cycle.
-[[nodiscard]] std::optional<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
-                                               const TransferMatches& matches,
-                                               const RunManifest& manifest, const MedianPass& pass,
-                                               std::string& why_not);
+// That iteration of these ranks. Bad input: ranks whose clocks are not related, a run written
+// before runs knew delays, edges that form a cycle.
+[[nodiscard]] Result<RunTiming> TimeRun(std::span<const MeasuredRank> ranks,
+                                        const TransferMatches& matches, const RunManifest& manifest,
+                                        const MedianPass& pass);
 
 }  // namespace reprise

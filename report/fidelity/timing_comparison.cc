@@ -32,7 +32,7 @@ std::size_t DurationPart(const RunTiming& timing, Index i) {
 // Whose end the replayed start came after; where that was on the node's own actor, the host (or the
 // stream) took the time in between.
 std::size_t DelayPart(const RunTiming& timing, Index i, std::int64_t delay_ns) {
-  const auto deps = timing.DepsOf(i);
+  const auto deps = timing.recorded.DepsOf(i);
   if (deps.empty()) {
     return kHostPart;
   }
@@ -80,8 +80,8 @@ Replacement Replayed(const RunTiming& timing) {
   const std::vector<std::int64_t> arrival_ns = Arrivals(timing);
   for (Index i = 0; i < n; ++i) {
     const std::int64_t start_ns = timing.replayed_start_ns[i];
-    std::int64_t latest_ns = timing.DepsOf(i).empty() ? 0 : INT64_MIN;
-    for (const Index dep : timing.DepsOf(i)) {
+    std::int64_t latest_ns = timing.recorded.DepsOf(i).empty() ? 0 : INT64_MIN;
+    for (const Index dep : timing.recorded.DepsOf(i)) {
       latest_ns = std::max(latest_ns, timing.replayed_end_ns[dep]);
     }
     by.duration_ns.push_back(timing.replayed_end_ns[i] - start_ns);
@@ -140,16 +140,16 @@ Difference ExplainDifference(const RunTiming& timing, const Attribution& attribu
   Difference out{.iteration = timing.iteration,
                  .recorded_ns = timing.recorded_pass_ns,
                  .replayed_ns = timing.replayed_pass_ns,
-                 .rows = {}};
+                 .parts = {}};
   for (std::size_t part = 0; part < kParts; ++part) {
     if (attribution.part_ns[part] != 0) {
-      out.rows.push_back(RowOf(part, attribution.part_ns[part]));
+      out.parts.push_back(RowOf(part, attribution.part_ns[part]));
     }
   }
   const std::int64_t outside_ns = (timing.replayed_pass_ns - attribution.after_ns) -
                                   (timing.recorded_pass_ns - attribution.before_ns);
-  out.rows.push_back({Kind::kOutside, "outside", outside_ns});
-  std::ranges::stable_sort(out.rows, std::greater{},
+  out.parts.push_back({Kind::kOutside, "outside", outside_ns});
+  std::ranges::stable_sort(out.parts, std::greater{},
                            [](const DifferenceRow& row) { return std::abs(row.ns); });
   return out;
 }

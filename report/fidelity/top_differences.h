@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -40,15 +41,7 @@ class TopDifferences {
   // Name, class and kernel, held or looked at.
   using Key = std::tuple<std::string, OpClass, std::string>;
   using View = std::tuple<std::string_view, OpClass, std::string_view>;
-  struct Less {
-    using is_transparent = void;
-    static View Of(const Key& key) {
-      return {std::get<0>(key), std::get<1>(key), std::get<2>(key)};
-    }
-    static const View& Of(const View& view) { return view; }
-    bool operator()(const auto& a, const auto& b) const { return Of(a) < Of(b); }
-  };
-  std::map<Key, Operation, Less> operations_;
+  std::map<Key, Operation, std::less<>> operations_;
 };
 
 }  // namespace reprise

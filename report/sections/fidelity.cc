@@ -18,14 +18,8 @@ inline void to_json(Json& json, const DifferenceRow& row) {
           {"class", row.kind == DifferenceRow::Kind::kClass},
           {"difference_ns", row.ns}};
 }
-inline void to_json(Json& json, const Difference& difference) {
-  REPRISE_ADD_FIELDS(json, difference, iteration, recorded_ns, replayed_ns)
-  json["parts"] = difference.rows;
-}
-inline void to_json(Json& json, const NodeErrors& nodes) {
-  json = {{"count", nodes.nodes}, {"mean_absolute_error", nodes.mean_absolute}};
-  REPRISE_ADD_FIELDS(json, nodes, p05, p25, p50, p75, p95, within_tenth)
-}
+REPRISE_JSON_FIELDS(Difference, iteration, recorded_ns, replayed_ns, parts)
+REPRISE_JSON_FIELDS(NodeErrors, count, mean_absolute_error, p05, p25, p50, p75, p95, within_tenth)
 inline void to_json(Json& json, const TopDifferenceRow& row) {
   json = {{"name", row.name}, {"class", row.op_class}};
   REPRISE_ADD_FIELDS(json, row, kernel, count, recorded_ns, replayed_ns)
@@ -63,8 +57,8 @@ std::string DifferenceTable(const Difference& difference, const std::string& rep
                             const Style& style) {
   Table table({"part", "difference", "of the step"});
   std::int64_t rest_ns = 0;
-  for (std::size_t i = 0; i < difference.rows.size(); ++i) {
-    const DifferenceRow& row = difference.rows[i];
+  for (std::size_t i = 0; i < difference.parts.size(); ++i) {
+    const DifferenceRow& row = difference.parts[i];
     if (i >= kMaxFidelityRows) {
       rest_ns += row.ns;
       continue;
@@ -101,10 +95,10 @@ std::string NodeLine(const NodeErrors& nodes, bool error) {
   return Wrap(fmt::format("  {} of {} nodes, weighted by their recorded time: 5 % of it below {}, "
                           "25 % below {}, median {}, 25 % above {}, 5 % above {}; mean |{}| "
                           "{:.1f} %; {:.1f} % of the time within 10 %",
-                          error ? "Error" : "Difference", nodes.nodes, ErrorText(nodes.p05),
+                          error ? "Error" : "Difference", nodes.count, ErrorText(nodes.p05),
                           ErrorText(nodes.p25), ErrorText(nodes.p50), ErrorText(nodes.p75),
                           ErrorText(nodes.p95), error ? "error" : "difference",
-                          100 * nodes.mean_absolute, 100 * nodes.within_tenth),
+                          100 * nodes.mean_absolute_error, 100 * nodes.within_tenth),
               kConsoleWidth, 2);
 }
 

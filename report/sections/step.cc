@@ -1,15 +1,22 @@
 // The step as a whole: coverage, times, errors, and the machines they are of.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
 
 #include "core/json_fields.h"
+#include "core/text.h"
 #include "core/text_in.h"
+#include "report/nodes/measured.h"
 #include "report/sections/report_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/time_sources.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
-#include "report/values/machines.h"
 
 namespace reprise {
 
@@ -19,9 +26,75 @@ REPRISE_JSON_FIELDS(Fidelity, work_error, untraced_work_error, step_error, untra
 
 namespace {
 
+// "1,2,3"; up to what is no number.
+std::vector<std::int64_t> NumberList(const RankData& rank, const char* fact) {
+  std::vector<std::int64_t> numbers;
+  const std::string text = TextIn(rank.facts, fact);
+  for (const std::string_view part : SplitText(text, ',')) {
+    const auto number = ParseNumber<std::int64_t>(part);
+    if (!number) {
+      break;
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+// What the ranks have of a fact; empty where one lacks it.
+std::string JoinedFact(const RunData& run, const char* name) {
+  std::set<std::string> values;
+  for (const RankData& rank : run.ranks) {
+    values.insert(TextIn(rank.facts, name));
+  }
+  return values.contains("") ? "" : fmt::format("{}", fmt::join(values, ", "));
+}
+
+// By name; empty where a rank does not have its threads.
+std::vector<HostLoad> HostLoads(const RunData& run) {
+  std::map<std::string, HostLoad> loads;
+  std::map<std::string, std::set<std::int64_t>> cores;
+  for (const RankData& rank : run.ranks) {
+    const auto threads = NumberFact(rank, kFactComputeThreads);
+    if (!threads) {
+      return {};
+    }
+    HostLoad& load = loads[rank.host];
+    load.host = rank.host;
+    ++load.ranks;
+    load.threads += static_cast<std::int32_t>(*threads);
+    const auto numbers = NumberList(rank, kFactCores);
+    cores[rank.host].insert(numbers.begin(), numbers.end());
+    load.cores = static_cast<std::int32_t>(cores[rank.host].size());
+  }
+  std::vector<HostLoad> out;
+  std::ranges::copy(loads | std::views::values, std::back_inserter(out));
+  return out;
+}
+
+// Each recorded step's time, of the rank that took longest; empty where a rank does not have it.
+std::vector<std::int64_t> RecordedStepsNs(const RunData& run) {
+  std::vector<std::int64_t> longest_ns;
+  for (const RankData& rank : run.ranks) {
+    const auto own_ns = NumberList(rank, kFactRecordedStepsNs);
+    if (own_ns.empty() || (!longest_ns.empty() && own_ns.size() != longest_ns.size())) {
+      return {};
+    }
+    longest_ns.resize(own_ns.size());
+    std::ranges::transform(own_ns, longest_ns, longest_ns.begin(), std::ranges::max);
+  }
+  return longest_ns;
+}
+
 void AnalyseStep(const RunData& outline, Report& report) {
-  report.recorded_on = RecordingMachine(outline);
-  report.replayed_on = ReplayingMachine(outline);
+  report.recorded_on = {.processor = JoinedFact(outline, kFactRecordedProcessor),
+                        .device = JoinedFact(outline, kFactRecordedDevice),
+                        .threads = JoinedFact(outline, kFactRecordedThreads)};
+  if (report.recorded_on.device.empty() && !report.recorded_on.processor.empty()) {
+    report.recorded_on.device = "cpu";  // a capture that names the processor names accelerators too
+  }
+  report.replayed_on = {.processor = JoinedFact(outline, kFactProcessor),
+                        .device = JoinedFact(outline, kFactComputesOn),
+                        .threads = JoinedFact(outline, kFactComputeThreads)};
   report.host_loads = HostLoads(outline);
   report.recorded_steps_ns = RecordedStepsNs(outline);
 }

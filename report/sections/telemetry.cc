@@ -7,11 +7,8 @@
 
 namespace reprise {
 
-inline void to_json(Json& json, const MetricRow& row) {
-  REPRISE_ADD_FIELDS(json, row, host, device, metric, unit, source, modelled)
-  json["rate"] = row.is_rate;
-  REPRISE_ADD_FIELDS(json, row, min, mean, max, update_ns, ranks, devices)
-}
+REPRISE_JSON_FIELDS(MetricRow, host, device, metric, unit, source, modelled, rate, min, mean, max,
+                    update_ns, ranks, devices)
 
 namespace {
 

@@ -15,12 +15,16 @@ inline void to_json(Json& json, const Verdict& verdict) {
 
 namespace {
 
+std::string VerdictSectionText(const Report& report, const Style& style) {
+  return VerdictLines(report.verdict, report.verdict.warnings.size(), style);
+}
+
 void AddVerdictJson(const Report& report, Json& json) { json["verdict"] = report.verdict; }
 
 }  // namespace
 
 Section VerdictSection() {
-  return {.name = "verdict", .console = VerdictLines, .json = AddVerdictJson};
+  return {.name = "verdict", .console = VerdictSectionText, .json = AddVerdictJson};
 }
 
 }  // namespace reprise

@@ -12,20 +12,19 @@ namespace {
 
 // Units that people read: hertz as GHz, bytes scaled, fractions as percent.
 std::string MetricText(double value, const MetricRow& row) {
-  if (row.unit == "bytes" && !row.is_rate) {
+  if (row.unit == "bytes" && !row.rate) {
     return BytesText(static_cast<std::int64_t>(value));
   }
   if (row.unit == "hertz") {
     return NumberText(value * 1e-9) + " GHz";
   }
-  if (row.unit == "fraction" || (row.unit == "seconds" && row.is_rate)) {
+  if (row.unit == "fraction" || (row.unit == "seconds" && row.rate)) {
     return fmt::format("{:.1f} %", 100 * value);
   }
   if (row.unit == "celsius") {
     return fmt::format("{:.1f} C", value);
   }
-  return NumberText(value) + (row.unit == "count" ? "" : " " + row.unit) +
-         (row.is_rate ? "/s" : "");
+  return NumberText(value) + (row.unit == "count" ? "" : " " + row.unit) + (row.rate ? "/s" : "");
 }
 
 }  // namespace
@@ -45,13 +44,13 @@ std::string SummaryLine(const std::string& name, const std::string& text, const 
   return Label(name, style) + wrapped.substr(kLabelWidth);
 }
 
-std::string VerdictLines(const Report& report, const Style& style) {
-  std::string text = style.bold + Wrap(report.verdict.text, kConsoleWidth, 0);
+std::string VerdictLines(const Verdict& verdict, std::size_t most_warnings, const Style& style) {
+  std::string text = style.bold + Wrap(verdict.text, kConsoleWidth, 0);
   text.insert(text.size() - 1, style.reset);
-  if (!report.verdict.caution.empty()) {
-    text.insert(0, Wrap("! " + report.verdict.caution, kConsoleWidth, 2));
+  if (!verdict.caution.empty()) {
+    text.insert(0, Wrap("! " + verdict.caution, kConsoleWidth, 2));
   }
-  for (const std::string& warning : report.verdict.warnings) {
+  for (const std::string& warning : First(most_warnings, verdict.warnings)) {
     text += Wrap("  ! " + warning, kConsoleWidth, 4);
   }
   return text;
@@ -158,8 +157,8 @@ std::string MetricRows(const Report& report, std::size_t most) {
     ++shown;
     table.Add({Fit(row.metric, 18), DeviceText(row.device, row.devices, 17), Fit(row.host, 8),
                row.source + (row.modelled ? " (modelled)" : ""),
-               row.is_rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
-               row.is_rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
+               row.rate ? "" : MetricText(row.min, row), MetricText(row.mean, row),
+               row.rate ? "" : MetricText(row.max, row), DurationText(row.update_ns)});
   }
   return table.Empty() ? ""
                        : table.Text(4) + (left_out > 0 ? fmt::format("  .. and {} more\n", left_out)

@@ -36,8 +36,9 @@ template <typename Row, typename Key>
 // A line of the summary; what does not fit goes below it, indented.
 [[nodiscard]] std::string SummaryLine(const std::string& name, const std::string& text,
                                       const Style& style);
-// What comes before the verdict, the verdict, then its warnings.
-[[nodiscard]] std::string VerdictLines(const Report& report, const Style& style);
+// What comes before the verdict, the verdict, then its first warnings.
+[[nodiscard]] std::string VerdictLines(const Verdict& verdict, std::size_t most_warnings,
+                                       const Style& style);
 // Of predictions empty: nothing was replayed.
 [[nodiscard]] std::string CoverageLine(const Report& report, const Style& style);
 // How the times of a prediction were found; empty where no time has a source.

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "report/values/checked_values.h"
 #include "report/values/report.h"
 #include "run/run.h"
 

@@ -27,16 +27,10 @@ constexpr std::size_t kMaxShortLines = 38;
 constexpr std::size_t kMaxShortWarnings = 5;
 
 std::string ShortVerdict(const Report& report, const Style& style) {
-  Report shown;
-  shown.verdict.caution = report.verdict.caution;
-  shown.verdict.text = report.verdict.text;
-  const auto& warnings = report.verdict.warnings;
-  const std::size_t most = std::min(warnings.size(), kMaxShortWarnings);
-  shown.verdict.warnings.assign(warnings.begin(),
-                                warnings.begin() + static_cast<std::ptrdiff_t>(most));
-  return VerdictLines(shown, style) +
-         (warnings.size() > most
-              ? fmt::format("  ! {} more: --section verdict\n", warnings.size() - most)
+  const std::size_t warnings = report.verdict.warnings.size();
+  return VerdictLines(report.verdict, kMaxShortWarnings, style) +
+         (warnings > kMaxShortWarnings
+              ? fmt::format("  ! {} more: --section verdict\n", warnings - kMaxShortWarnings)
               : "") +
          "\n";
 }

@@ -27,13 +27,13 @@ struct DifferenceRow {
 struct Difference {
   std::int32_t iteration = -1;  // whose pass time is the median
   std::int64_t recorded_ns = 0, replayed_ns = 0;
-  std::vector<DifferenceRow> rows;  // sum to replayed_ns − recorded_ns; largest first
+  std::vector<DifferenceRow> parts;  // sum to replayed_ns − recorded_ns; largest first
 };
 
 // |replayed − recorded| / recorded of the nodes that were measured, weighted by recorded time.
 struct NodeErrors {
-  std::int64_t nodes = 0;
-  double mean_absolute = 0;  // sum of |differences| / sum of recorded times
+  std::int64_t count = 0;
+  double mean_absolute_error = 0;  // sum of |differences| / sum of recorded times
   double p05 = 0, p25 = 0, p50 = 0, p75 = 0, p95 = 0;  // signed
   double within_tenth = 0;                             // share of the recorded time
 };

@@ -20,7 +20,7 @@ struct EnergyRow {
 // Any other metric over the measured time. Counters are rates per second.
 struct MetricRow {
   std::string host, device, metric, unit, source;
-  bool modelled = false, is_rate = false;
+  bool modelled = false, rate = false;
   double min = 0, mean = 0, max = 0;
   std::optional<std::int64_t> update_ns;  // median time between changes of its value
   std::vector<std::int32_t> ranks;        // as in EnergyRow

@@ -9,11 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "report/values/checked_values.h"
+#include "core/value_counts.h"
 #include "report/values/class_values.h"
 #include "report/values/energy_values.h"
 #include "report/values/fidelity_values.h"
-#include "report/values/machines.h"
 #include "report/values/meter_values.h"
 #include "report/values/rank_values.h"
 #include "report/values/thermal_values.h"
@@ -22,6 +21,26 @@
 #include "run/run.h"
 
 namespace reprise {
+
+// What a run's ranks were recorded or replayed on. Empty: not known. Where ranks differ, their
+// values are joined by ", ".
+struct Machine {
+  std::string processor;
+  std::string device;   // "cpu", or the accelerator's name
+  std::string threads;  // of one rank, that compute at a time
+};
+
+// The compute threads that a host's ranks run at a time, and the cores that these may use.
+struct HostLoad {
+  std::string host;
+  std::int32_t ranks = 0, threads = 0, cores = 0;
+};
+
+// What `replay --check-values` counted: values that no training has, by operation.
+struct ValueRow {
+  std::string name;  // of the operation
+  ValueCounts counts;
+};
 
 // Relative errors, replayed / recorded - 1.
 struct Fidelity {

@@ -62,7 +62,7 @@ RunData MakeTwoSidedRun() {
 
 std::map<std::string, std::int64_t> Parts(const FidelityDetails& details) {
   std::map<std::string, std::int64_t> parts;
-  for (const DifferenceRow& row : details.difference->rows) {
+  for (const DifferenceRow& row : details.difference->parts) {
     parts[row.name] = row.ns;
   }
   return parts;
@@ -132,8 +132,8 @@ TEST(Fidelity, HostNodesAreSqueezedWhereTheReplayMadeUpForLostTime) {
 TEST(Fidelity, NodesAndTopDifferences) {
   const FidelityDetails details = Analyze(MakeTwoSidedRun()).details;
   ASSERT_TRUE(details.nodes);
-  EXPECT_EQ(details.nodes->nodes, 4);
-  EXPECT_DOUBLE_EQ(details.nodes->mean_absolute, (100 + 50 + 5 + 10) / 1500.0);
+  EXPECT_EQ(details.nodes->count, 4);
+  EXPECT_DOUBLE_EQ(details.nodes->mean_absolute_error, (100 + 50 + 5 + 10) / 1500.0);
   EXPECT_DOUBLE_EQ(details.nodes->within_tenth, 900 / 1500.0);
   ASSERT_THAT(details.top_differences, SizeIs(2));
   EXPECT_EQ(details.top_differences[0].name, "op1");

@@ -167,7 +167,7 @@ TEST(Metrics, RangeOverTheMeasuredTimeAndRatesOfCounters) {
   EXPECT_DOUBLE_EQ(report.metrics[0].min, 40);
   EXPECT_DOUBLE_EQ(report.metrics[0].max, 50);
   EXPECT_NEAR(report.metrics[0].mean, 45, 1e-9);
-  EXPECT_TRUE(report.metrics[1].is_rate);
+  EXPECT_TRUE(report.metrics[1].rate);
   EXPECT_NEAR(report.metrics[1].mean, 3'000, 1e-6);
 }
 
