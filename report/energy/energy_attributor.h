@@ -15,7 +15,6 @@
 #include "report/energy/load.h"
 #include "report/nodes/measured_run.h"
 #include "report/values/energy_values.h"
-#include "report/values/meter_values.h"
 #include "report/values/rank_values.h"
 
 namespace reprise {

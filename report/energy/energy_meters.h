@@ -10,7 +10,7 @@
 
 #include "report/energy/power_curve.h"
 #include "report/nodes/measured.h"
-#include "report/values/meter_values.h"
+#include "report/values/energy_values.h"
 #include "report/values/rank_values.h"
 
 namespace reprise {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/nodes/measured.h"
-#include "report/values/meter_values.h"
+#include "report/values/energy_values.h"
 #include "report/values/rank_values.h"
 
 namespace reprise {

@@ -1,5 +1,6 @@
-// Who used a run's energy: by rank, device, step, phase, class of operations and transfer. The
-// rules are docs/definitions.md's ("Energy"), the JSON is docs/run_format.md's.
+// What meters read over the measured time, and who used a run's energy: by rank, device, step,
+// phase, class of operations and transfer. The rules are docs/definitions.md's ("Energy"), the JSON
+// is docs/run_format.md's.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,25 @@
 #include <vector>
 
 namespace reprise {
+
+struct EnergyRow {
+  std::string host, device, metric, source;
+  bool modelled = false;
+  bool in_total = false;  // false where another row contains it
+  double joules = 0, mean_watts = 0;
+  std::vector<std::int32_t> ranks;  // that compute on the device; empty: the host's, or not known
+  std::int64_t devices = 1;         // equal ones that the row stands for; the numbers are of one
+};
+
+// Any other metric over the measured time. Counters are rates per second.
+struct MetricRow {
+  std::string host, device, metric, unit, source;
+  bool modelled = false, rate = false;
+  double min = 0, mean = 0, max = 0;
+  std::optional<std::int64_t> update_ns;  // median time between changes of its value
+  std::vector<std::int32_t> ranks;        // as in EnergyRow
+  std::int64_t devices = 1;               // likewise
+};
 
 // The middle of an iteration's values, per step, and how far they lie apart.
 struct Spread {

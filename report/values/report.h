@@ -13,7 +13,6 @@
 #include "report/values/class_values.h"
 #include "report/values/energy_values.h"
 #include "report/values/fidelity_values.h"
-#include "report/values/meter_values.h"
 #include "report/values/rank_values.h"
 #include "report/values/thermal_values.h"
 #include "report/values/transfer_values.h"
