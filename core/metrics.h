@@ -23,11 +23,11 @@ REPRISE_NAMES(MetricKind, "gauge", "counter", "energy", "state");
 }
 
 struct Metric {
-  std::int32_t id = 0;  // what samples name; numbered by the sampler
-  std::string name;     // "package_energy", "cpu_utilization", "temperature"
-  std::string unit;     // "joules", "watts", "celsius", "hertz", "bytes", …: docs/run_format.md
-  std::string device;   // "package-0", "cpu", "host", "gpu-0000:01:00.0"
-  std::string source;   // name of the telemetry source: "rapl", "procfs", "model"
+  std::int32_t id = 0;   // what samples name; numbered by the sampler
+  std::string name;      // "package_energy", "cpu_utilization", "temperature"
+  std::string unit;      // "joules", "watts", "celsius", "hertz", "bytes", …: docs/run_format.md
+  std::string device;    // "package-0", "cpu", "host", "gpu-0000:01:00.0"
+  std::string source{};  // name of the telemetry source: "rapl", "procfs", "model"
   MetricKind kind = MetricKind::kGauge;
   bool modelled = false;  // not measured: must be labelled wherever shown
   std::string states;     // kState: the bits' names, lowest first, with commas; empty: no meaning
@@ -49,7 +49,7 @@ inline constexpr double kNoReading = std::numeric_limits<double>::quiet_NaN();
 // nothing is counted twice. What is not known is empty.
 struct MeteredDevice {
   std::string device;  // as Metric::device
-  std::string source;
+  std::string source{};
   std::string name;        // "NVIDIA H100 80GB HBM3"
   std::string uuid;        // lower-case hexadecimal with dashes, without prefix (UuidText)
   std::string pci_bus_id;  // "0000:01:00.0", lower case

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -23,6 +24,22 @@ template <typename T>
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);
   return error == std::errc{} && at == end ? std::optional(number) : std::nullopt;
+}
+
+// Numbers that follow each other as a range: "0-3,6".
+template <typename Numbers>
+[[nodiscard]] std::string NumbersText(const Numbers& numbers) {
+  std::string text;
+  for (auto at = numbers.begin(); at != numbers.end();) {
+    const auto first = *at;
+    auto last = first;
+    for (++at; at != numbers.end() && *at == last + 1; ++at) {
+      last = *at;
+    }
+    text += (text.empty() ? "" : ",") + std::to_string(first);
+    text += last > first ? "-" + std::to_string(last) : "";
+  }
+  return text;
 }
 
 // What JSON takes for a blank.

@@ -37,8 +37,7 @@ std::optional<CpuTimes> ParseTimes(std::string_view fields) {
   return times;
 }
 
-}  // namespace
-
+// Nothing if the text does not begin with a "cpu" line.
 std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat) {
   constexpr std::string_view kPrefix = "cpu ";
   if (!proc_stat.starts_with(kPrefix)) {
@@ -47,6 +46,8 @@ std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat) {
   const std::string_view line = proc_stat.substr(0, proc_stat.find('\n'));
   return ParseTimes(line.substr(kPrefix.size()));
 }
+
+}  // namespace
 
 std::optional<CoreTimes> NextCore(std::string_view& proc_stat) {
   constexpr std::string_view kPrefix = "\ncpu";

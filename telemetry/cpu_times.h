@@ -7,14 +7,12 @@
 
 namespace reprise {
 
+// Busy is all but idle and iowait; guest time is part of user time already.
 struct CpuTimes {
   std::int64_t busy = 0;  // ticks
   std::int64_t total = 0;
 };
 
-// Nothing if the text does not begin with a "cpu" line. Busy is all but idle and iowait; guest time
-// is part of user time already.
-[[nodiscard]] std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat);
 // Takes the next "cpu<N>" line off `proc_stat`, which afterwards begins behind it. Nothing if there
 // is none.
 struct CoreTimes {

@@ -36,20 +36,6 @@ std::set<int> NumbersOf(std::string_view list) {
   return numbers;
 }
 
-std::string ListText(const std::set<int>& numbers) {
-  std::string text;
-  for (auto at = numbers.begin(); at != numbers.end();) {
-    const int first = *at;
-    int last = first;
-    for (++at; at != numbers.end() && *at == last + 1; ++at) {
-      last = *at;
-    }
-    text += fmt::format("{}{}", text.empty() ? "" : ",", first);
-    text += last > first ? fmt::format("-{}", last) : "";
-  }
-  return text;
-}
-
 // The list behind "Name:\t" in /proc/self/status.
 std::string StatusList(const std::string& root, std::string_view name) {
   auto file = PseudoFile::Open(root + "/proc/self/status");
@@ -237,7 +223,7 @@ ProcessPlacement ReadProcessPlacement(const std::string& root) {
       nodes.insert(static_cast<int>(*node));
     }
   }
-  return {ListText(nodes), StatusList(root, "Mems_allowed_list")};
+  return {NumbersText(nodes), StatusList(root, "Mems_allowed_list")};
 }
 
 }  // namespace reprise

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <utility>
 
 namespace reprise {
 namespace {
@@ -53,22 +52,9 @@ Result<VendorLibrary> VendorLibrary::Open(const SourceOptions& options, std::str
   return EnvironmentError(first_reason);
 }
 
-VendorLibrary::VendorLibrary(VendorLibrary&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), path_(std::move(other.path_)) {}
+void VendorLibrary::Unload::operator()(void* handle) const { dlclose(handle); }
 
-VendorLibrary& VendorLibrary::operator=(VendorLibrary&& other) noexcept {
-  std::swap(handle_, other.handle_);
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-VendorLibrary::~VendorLibrary() {
-  if (handle_ != nullptr) {
-    dlclose(handle_);
-  }
-}
-
-void* VendorLibrary::Address(const char* symbol) const { return dlsym(handle_, symbol); }
+void* VendorLibrary::Address(const char* symbol) const { return dlsym(handle_.get(), symbol); }
 
 Status RequiredSymbols::Check(std::string_view advice) const {
   if (missing_.empty()) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/result.h"
 #include "telemetry/source.h"
@@ -18,11 +20,6 @@ class VendorLibrary {
   // has. The error (kEnvironment) says what was looked for and why it failed.
   static Result<VendorLibrary> Open(const SourceOptions& options, std::string_view source,
                                     std::initializer_list<const char*> usual_names);
-  VendorLibrary(VendorLibrary&& other) noexcept;
-  VendorLibrary& operator=(VendorLibrary&& other) noexcept;
-  VendorLibrary(const VendorLibrary&) = delete;
-  VendorLibrary& operator=(const VendorLibrary&) = delete;
-  ~VendorLibrary();
 
   [[nodiscard]] const std::string& path() const { return path_; }
   // Null if there is no such symbol. The caller's type is what the vendor documents for it.
@@ -33,9 +30,12 @@ class VendorLibrary {
   }
 
  private:
+  struct Unload {
+    void operator()(void* handle) const;
+  };
   VendorLibrary(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
   [[nodiscard]] void* Address(const char* symbol) const;
-  void* handle_ = nullptr;
+  std::unique_ptr<void, Unload> handle_;
   std::string path_;
 };
 

@@ -1,261 +1,231 @@
-// AMD GPUs by AMD SMI. Needs no root: the groups "video" and "render". The declarations are ours,
-// after amdsmi.h of releases 24 to 26 (ROCm 6.1 to 7); what differs between these is not used.
+// AMD GPUs by AMD SMI. Needs no root: the groups "video" and "render".
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
 #include <vector>
 
-#include "telemetry/amd_source.h"
-#include "telemetry/vendor_library.h"
+#include "core/clock.h"
+#include "telemetry/amd_smi_api.h"
+#include "telemetry/amd_throttling.h"
+#include "telemetry/running_total.h"
 
 namespace reprise {
 namespace {
 
-using AmdSmiStatus = unsigned;  // amdsmi_status_t
-constexpr AmdSmiStatus kAmdSmiSuccess = 0;
-constexpr AmdSmiStatus kNoPermission = 10;
-constexpr AmdSmiStatus kDriverNotLoaded = 34;
-constexpr std::uint64_t kInitGpus = 1U << 1;  // AMDSMI_INIT_AMD_GPUS
-constexpr int kProcessorGpu = 1;              // AMDSMI_PROCESSOR_TYPE_AMD_GPU
-constexpr int kAmdSmiMemoryVram = 0;          // AMDSMI_MEM_TYPE_VRAM
-constexpr int kClockGfx = 0;                  // AMDSMI_CLK_TYPE_GFX
-constexpr std::uint32_t kOldestRelease = 24;
-constexpr std::uint32_t kNewestRelease = 26;
-
-struct AmdSmiVersion {  // amdsmi_version_t begins so: 24 has a year there, later releases the major
-                        // version
-  std::uint32_t release, minor;
-};
-struct AmdSmiErrorCount {  // amdsmi_error_count_t
-  std::uint64_t corrected, uncorrected;
-};
-struct PowerCap {  // amdsmi_power_cap_info_t: microwatts
-  std::uint64_t cap_uw;
-};
-struct ClockInfo {  // amdsmi_clk_info_t: megahertz
-  std::uint32_t now, min, max;
-};
-struct Name {  // amdsmi_asic_info_t begins with the market name, of 64 or 256 bytes
-  std::array<char, 64> text;
+// One reading of a GPU, from which its metrics are taken.
+struct Snapshot {
+  std::optional<AmdMetricsTable> table;
+  const AmdThrottling* throttling;
+  std::optional<double> joules;  // since the first reading
+  const AmdGpu* gpu;
 };
 
-using Socket = void*;
-using Processor = void*;
-
-// Pointers to structures are void* here: they grow, so all are read through AmdMemory. Null: the
-// release has no such function (only those after the blank line may be).
-struct AmdSmiApi {
-  AmdSmiStatus (*init)(std::uint64_t flags) = nullptr;
-  AmdSmiStatus (*shut_down)() = nullptr;
-  AmdSmiStatus (*version)(void*) = nullptr;
-  AmdSmiStatus (*sockets)(std::uint32_t* count, Socket*) = nullptr;
-  AmdSmiStatus (*processors)(Socket, std::uint32_t* count, Processor*) = nullptr;
-  AmdSmiStatus (*processor_type)(Processor, int*) = nullptr;
-  AmdSmiStatus (*bdf)(Processor, std::uint64_t*) = nullptr;
-  AmdSmiStatus (*metrics)(Processor, void*) = nullptr;
-
-  AmdSmiStatus (*uuid)(Processor, unsigned* length, char*) = nullptr;
-  AmdSmiStatus (*asic_info)(Processor, void*) = nullptr;
-  AmdSmiStatus (*energy)(Processor, std::uint64_t*, float* microjoules,
-                         std::uint64_t* ns) = nullptr;
-  AmdSmiStatus (*power_cap)(Processor, std::uint32_t sensor, void*) = nullptr;
-  AmdSmiStatus (*memory_usage)(Processor, int type, std::uint64_t* bytes) = nullptr;
-  AmdSmiStatus (*clock_info)(Processor, int type, void*) = nullptr;
-  AmdSmiStatus (*ecc)(Processor, void*) = nullptr;
-  AmdSmiStatus (*pcie_replays)(Processor, std::uint64_t*) = nullptr;
-};
-
-Result<AmdSmiApi> LoadAmdSmiApi(const VendorLibrary& library) {
-  AmdSmiApi api;
-  RequiredSymbols need(library);
-  need("amdsmi_init", api.init);
-  need("amdsmi_shut_down", api.shut_down);
-  need("amdsmi_get_lib_version", api.version);
-  need("amdsmi_get_socket_handles", api.sockets);
-  need("amdsmi_get_processor_handles", api.processors);
-  need("amdsmi_get_processor_type", api.processor_type);
-  need("amdsmi_get_gpu_device_bdf", api.bdf);
-  need("amdsmi_get_gpu_metrics_info", api.metrics);
-  REPRISE_TRY(need.Check("install ROCm 6.1 or newer"));
-  library.Find("amdsmi_get_gpu_device_uuid", api.uuid);
-  library.Find("amdsmi_get_gpu_asic_info", api.asic_info);
-  library.Find("amdsmi_get_energy_count", api.energy);
-  library.Find("amdsmi_get_power_cap_info", api.power_cap);
-  library.Find("amdsmi_get_gpu_memory_usage", api.memory_usage);
-  library.Find("amdsmi_get_clock_info", api.clock_info);
-  library.Find("amdsmi_get_gpu_total_ecc_count", api.ecc);
-  library.Find("amdsmi_get_gpu_pci_replay_counter", api.pcie_replays);
-  return api;
+template <typename Number>
+double Known(Number number, double scale) {
+  return number == std::numeric_limits<Number>::max() ? kNoReading
+                                                      : static_cast<double>(number) * scale;
 }
 
-// Loaded and initialised.
-class AmdSmiLibrary {
+template <typename Number, std::size_t kSize>
+double SumKnown(const std::array<Number, kSize>& numbers, double scale) {
+  double sum = kNoReading;
+  for (const Number number : numbers) {
+    if (number != std::numeric_limits<Number>::max()) {
+      sum = (std::isnan(sum) ? 0 : sum) + static_cast<double>(number) * scale;
+    }
+  }
+  return sum;
+}
+
+template <auto kMember, int kPerUnit = 1>
+double FromTable(const Snapshot& s) {
+  return s.table ? Known((*s.table).*kMember, 1.0 / kPerUnit) : kNoReading;
+}
+
+double Temperature(const Snapshot& s) {
+  const double edge = FromTable<&AmdMetricsTable::temperature_edge>(s);
+  return std::isnan(edge) ? FromTable<&AmdMetricsTable::temperature_hotspot>(s) : edge;
+}
+
+constexpr double kMega = 1e6;
+
+// Newer GPUs have several clocks, of the parts that are there: their mean.
+double GfxClock(const Snapshot& s) {
+  if (!s.table) {
+    return kNoReading;
+  }
+  const auto& clocks = s.table->current_gfxclks;
+  const auto known = static_cast<double>(
+      std::count_if(clocks.begin(), clocks.end(), [](std::uint16_t c) { return c != 0xFFFF; }));
+  return known > 0 ? SumKnown(clocks, kMega) / known : Known(s.table->current_gfxclk, kMega);
+}
+
+double MemoryClock(const Snapshot& s) {
+  return s.table ? Known(s.table->current_uclk, kMega) : kNoReading;
+}
+
+constexpr double kBytesPerKilobyte = 1024;
+
+double XgmiTx(const Snapshot& s) {
+  return s.table ? SumKnown(s.table->xgmi_write_data_acc, kBytesPerKilobyte) : kNoReading;
+}
+
+double XgmiRx(const Snapshot& s) {
+  return s.table ? SumKnown(s.table->xgmi_read_data_acc, kBytesPerKilobyte) : kNoReading;
+}
+
+double Energy(const Snapshot& s) { return s.joules.value_or(kNoReading); }
+
+double ThrottleReasons(const Snapshot& s) {
+  const auto reasons = s.throttling->reasons();
+  return s.table && reasons ? *reasons : kNoReading;
+}
+
+template <AmdLimit kLimit>
+double ThrottleTime(const Snapshot& s) {
+  return s.table ? s.throttling->Seconds(kLimit).value_or(kNoReading) : kNoReading;
+}
+
+template <auto kRead>
+double FromCall(const Snapshot& s) {
+  return (s.gpu->*kRead)().value_or(kNoReading);
+}
+
+struct MetricSpec {
+  const char* name;
+  const char* unit;
+  MetricKind kind;
+  double (*value)(const Snapshot&);
+  const char* help;
+};
+constexpr MetricKind kGauge = MetricKind::kGauge;
+constexpr MetricKind kCounter = MetricKind::kCounter;
+constexpr std::array kSpecs = std::to_array<MetricSpec>({
+    {"power", "watts", kGauge, &FromTable<&AmdMetricsTable::current_socket_power>,
+     "power of the socket now"},
+    {"average_power", "watts", kGauge, &FromTable<&AmdMetricsTable::average_socket_power>,
+     "power of the socket, mean of the firmware's window"},
+    {"power_limit", "watts", kGauge, &FromCall<&AmdGpu::PowerCapWatts>, "power cap in force"},
+    {"gpu_energy", "joules", MetricKind::kEnergy, &Energy,
+     "energy of the socket since sampling began"},
+    {"temperature", "celsius", kGauge, &Temperature,
+     "temperature at the die's edge; its hottest spot where there is no such sensor"},
+    {"hotspot_temperature", "celsius", kGauge, &FromTable<&AmdMetricsTable::temperature_hotspot>,
+     "temperature of the hottest spot"},
+    {"memory_temperature", "celsius", kGauge, &FromTable<&AmdMetricsTable::temperature_mem>,
+     "temperature of the memory"},
+    {"sm_clock", "hertz", kGauge, &GfxClock, "clock of the compute units, mean over the dies"},
+    {"memory_clock", "hertz", kGauge, &MemoryClock, "memory clock now"},
+    {"max_sm_clock", "hertz", kGauge, &FromCall<&AmdGpu::MaxClockHertz>,
+     "highest clock that the compute units can have"},
+    {"utilization", "fraction", kGauge, &FromTable<&AmdMetricsTable::average_gfx_activity, 100>,
+     "share of time in which compute units were busy"},
+    {"memory_utilization", "fraction", kGauge,
+     &FromTable<&AmdMetricsTable::average_umc_activity, 100>,
+     "share of time in which the memory controller was busy"},
+    {"memory_used", "bytes", kGauge, &FromCall<&AmdGpu::MemoryUsedBytes>, "memory in use"},
+    {"throttle_reasons", "count", MetricKind::kState, &ThrottleReasons,
+     "what lowers the clocks now"},
+    {"throttle_power_time", "seconds", kCounter, &ThrottleTime<kPpt>,
+     "time at the limit of package power tracking"},
+    {"throttle_thermal_time", "seconds", kCounter, &ThrottleTime<kSocketThermal>,
+     "time at the limit of the socket's temperature"},
+    {"throttle_vr_thermal_time", "seconds", kCounter, &ThrottleTime<kVrThermal>,
+     "time at the limit of the voltage regulators' temperature"},
+    {"throttle_memory_thermal_time", "seconds", kCounter, &ThrottleTime<kHbmThermal>,
+     "time at the limit of the memory's temperature"},
+    {"throttle_prochot_time", "seconds", kCounter, &ThrottleTime<kProchot>,
+     "time in which PROCHOT was asserted"},
+    {"xgmi_tx", "bytes", kCounter, &XgmiTx, "written over all XGMI links"},
+    {"xgmi_rx", "bytes", kCounter, &XgmiRx, "read over all XGMI links"},
+    {"ecc_corrected", "count", kCounter, &FromCall<&AmdGpu::EccCorrected>,
+     "errors that were corrected"},
+    {"ecc_uncorrected", "count", kCounter, &FromCall<&AmdGpu::EccUncorrected>,
+     "errors that could not be corrected"},
+    {"pcie_replays", "count", kCounter, &FromCall<&AmdGpu::PcieReplays>,
+     "packets that PCIe had to send again"},
+});
+
+struct AmdMeter {
+  AmdGpu gpu;
+  std::vector<const MetricSpec*> specs;
+  AmdThrottling throttling;
+  RunningTotal energy = RunningTotal();
+  double joules_per_count = 0;
+
+  Snapshot Take(AmdMemory& memory) {
+    Snapshot snapshot{.table = gpu.ReadTable(memory), .throttling = &throttling, .gpu = &gpu};
+    if (snapshot.table) {
+      throttling.Update(*snapshot.table, MonotonicNs());
+    }
+    if (const auto now = gpu.ReadEnergy()) {
+      joules_per_count = now->joules_per_count;
+      snapshot.joules = static_cast<double>(energy.Update(now->count)) * joules_per_count;
+    }
+    return snapshot;
+  }
+};
+
+class AmdSmiSource : public Source {
  public:
-  static Result<std::shared_ptr<AmdSmiLibrary>> Open(const SourceOptions& options);
-  AmdSmiLibrary(VendorLibrary library, const AmdSmiApi& api)
-      : library_(std::move(library)), api_(api) {}
-  ~AmdSmiLibrary() { (void)api_.shut_down(); }
-  AmdSmiLibrary(const AmdSmiLibrary&) = delete;
-  AmdSmiLibrary& operator=(const AmdSmiLibrary&) = delete;
-  [[nodiscard]] const AmdSmiApi& api() const { return api_; }
-  [[nodiscard]] const std::string& path() const { return library_.path(); }
-  // One GPU a socket: where it is partitioned, the partitions share its meters.
-  [[nodiscard]] std::vector<Processor> Gpus() const;
-
- private:
-  VendorLibrary library_;
-  AmdSmiApi api_;
-};
-
-AmdSmiStatus CheckVersion(const AmdSmiApi& api, std::uint32_t& release) {
-  AmdMemory memory;
-  const AmdSmiStatus status = api.version(memory.Cleared());
-  release = memory.As<AmdSmiVersion>().release;
-  return status;
-}
-
-Result<std::shared_ptr<AmdSmiLibrary>> AmdSmiLibrary::Open(const SourceOptions& options) {
-  REPRISE_ASSIGN(VendorLibrary library,
-                 VendorLibrary::Open(options, "amd_smi",
-                                     {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24",
-                                      "libamd_smi.so", "/opt/rocm/lib/libamd_smi.so"}));
-  REPRISE_ASSIGN(const AmdSmiApi api, LoadAmdSmiApi(library));
-  std::uint32_t release = 0;
-  if (CheckVersion(api, release) != kAmdSmiSuccess || release < kOldestRelease ||
-      release > kNewestRelease) {
-    return EnvironmentError(
-        fmt::format("{}: release {} of AMD SMI, whose structures are not known here ({} to {} are)",
-                    library.path(), release, kOldestRelease, kNewestRelease));
-  }
-  if (const AmdSmiStatus status = api.init(kInitGpus); status != kAmdSmiSuccess) {
-    const char* advice = "";
-    if (status == kDriverNotLoaded) {
-      advice = ": load the amdgpu driver, or give the container /dev/kfd and /dev/dri";
-    } else if (status == kNoPermission) {
-      advice = ": add the user to the groups video and render";
-    }
-    return EnvironmentError(
-        fmt::format("{}: amdsmi_init failed ({}){}", library.path(), status, advice));
-  }
-  return std::make_shared<AmdSmiLibrary>(std::move(library), api);
-}
-
-std::vector<Processor> AmdSmiLibrary::Gpus() const {
-  std::uint32_t count = 0;
-  (void)api_.sockets(&count, nullptr);
-  std::vector<Socket> sockets(count);
-  if (api_.sockets(&count, sockets.data()) != kAmdSmiSuccess) {
-    return {};
-  }
-  std::vector<Processor> gpus;
-  for (Socket socket : sockets) {
-    std::uint32_t processors = 0;
-    (void)api_.processors(socket, &processors, nullptr);
-    std::vector<Processor> found(processors);
-    if (api_.processors(socket, &processors, found.data()) != kAmdSmiSuccess) {
-      continue;
-    }
-    const auto gpu = std::find_if(found.begin(), found.end(), [this](Processor processor) {
-      int type = 0;
-      return api_.processor_type(processor, &type) == kAmdSmiSuccess && type == kProcessorGpu;
-    });
-    if (gpu != found.end()) {
-      gpus.push_back(*gpu);
+  explicit AmdSmiSource(std::unique_ptr<AmdSmiLibrary> library)
+      : Source("amd_smi"), library_(std::move(library)) {
+    for (const AmdGpu& gpu : library_->Gpus()) {
+      Add(gpu);
     }
   }
-  return gpus;
-}
 
-class AmdSmiGpu : public AmdGpu {
- public:
-  AmdSmiGpu(const AmdSmiApi& api, Processor gpu) : api_(api), gpu_(gpu) {}
+  [[nodiscard]] bool MayBlock() const override { return true; }
 
-  bool ReadTable(AmdMemory& memory) override {
-    return api_.metrics(gpu_, memory.Cleared()) == kAmdSmiSuccess;
-  }
-  std::optional<AmdEnergy> ReadEnergy() override {
-    AmdEnergy energy;
-    float microjoules = 0;
-    std::uint64_t time_ns = 0;
-    if (api_.energy == nullptr ||
-        api_.energy(gpu_, &energy.count, &microjoules, &time_ns) != kAmdSmiSuccess) {
-      return std::nullopt;
-    }
-    energy.joules_per_count = microjoules * 1e-6;
-    return energy;
-  }
-  std::optional<double> Read(AmdReading what) override;
-
- private:
-  // A structure that `call` filled, called after the handle with `arguments`.
-  template <typename Structure, typename Call, typename... Arguments>
-  std::optional<Structure> Filled(Call call, Arguments... arguments) const {
+  void Read(std::span<double> values) override {
     AmdMemory memory;
-    if (call == nullptr || call(gpu_, arguments..., memory.Cleared()) != kAmdSmiSuccess) {
-      return std::nullopt;
+    std::size_t next = 0;
+    for (AmdMeter& meter : meters_) {
+      const Snapshot snapshot = meter.Take(memory);
+      for (const MetricSpec* spec : meter.specs) {
+        values[next++] = spec->value(snapshot);
+      }
     }
-    return memory.As<Structure>();
-  }
-  template <typename Call, typename... Arguments>
-  std::optional<double> Number(Call call, Arguments... arguments) const {
-    std::uint64_t number = 0;
-    if (call == nullptr || call(gpu_, arguments..., &number) != kAmdSmiSuccess) {
-      return std::nullopt;
-    }
-    return static_cast<double>(number);
   }
 
-  const AmdSmiApi& api_;
-  Processor gpu_;
+ private:
+  // The metrics that the GPU has a value of now.
+  void Add(const AmdGpu& gpu) {
+    AmdMeter meter{.gpu = gpu};
+    AmdMemory memory;
+    const Snapshot snapshot = meter.Take(memory);
+    MeteredDevice identity = gpu.Identity();
+    identity.device = "gpu-" + (identity.pci_bus_id.empty() ? std::to_string(meters_.size())
+                                                            : identity.pci_bus_id);
+    for (const MetricSpec& spec : kSpecs) {
+      if (std::isnan(spec.value(snapshot))) {
+        continue;
+      }
+      meter.specs.push_back(&spec);
+      Metric& metric = AddMetric({.name = spec.name,
+                                  .unit = spec.unit,
+                                  .device = identity.device,
+                                  .kind = spec.kind,
+                                  .help = spec.help});
+      if (metric.kind == MetricKind::kState) {
+        metric.states = kAmdThrottleReasons;
+      } else if (metric.kind == MetricKind::kEnergy) {
+        metric.help += fmt::format(", in steps of {:.1f} uJ", meter.joules_per_count * 1e6);
+      }
+    }
+    if (!meter.specs.empty()) {
+      AddDevice(std::move(identity));
+      meters_.push_back(std::move(meter));
+    }
+  }
+
+  std::unique_ptr<AmdSmiLibrary> library_;
+  std::vector<AmdMeter> meters_;
 };
-
-std::optional<double> AmdSmiGpu::Read(AmdReading what) {
-  switch (what) {
-    case AmdReading::kPowerCapWatts:
-      if (const auto cap = Filled<PowerCap>(api_.power_cap, std::uint32_t{0})) {
-        return static_cast<double>(cap->cap_uw) * 1e-6;
-      }
-      return std::nullopt;
-    case AmdReading::kMemoryUsedBytes:
-      return Number(api_.memory_usage, kAmdSmiMemoryVram);
-    case AmdReading::kMaxClockHertz:
-      if (const auto clock = Filled<ClockInfo>(api_.clock_info, kClockGfx)) {
-        return static_cast<double>(clock->max) * 1e6;
-      }
-      return std::nullopt;
-    case AmdReading::kEccCorrected:
-    case AmdReading::kEccUncorrected:
-      if (const auto errors = Filled<AmdSmiErrorCount>(api_.ecc)) {
-        return static_cast<double>(what == AmdReading::kEccCorrected ? errors->corrected
-                                                                     : errors->uncorrected);
-      }
-      return std::nullopt;
-    case AmdReading::kPcieReplays:
-      return Number(api_.pcie_replays);
-  }
-  return std::nullopt;
-}
-
-MeteredDevice Identify(const AmdSmiApi& api, Processor gpu) {
-  MeteredDevice identity;
-  std::uint64_t bdf = 0;  // amdsmi_bdf_t: function 3 bits, device 5, bus 8, domain 48
-  if (api.bdf(gpu, &bdf) == kAmdSmiSuccess) {
-    identity.pci_bus_id = NormalizePciBusId(
-        fmt::format("{:x}:{:x}:{:x}.{:x}", bdf >> 16, bdf >> 8 & 0xFF, bdf >> 3 & 0x1F, bdf & 7));
-  }
-  std::array<char, 64> uuid{};
-  unsigned length = uuid.size();
-  if (api.uuid != nullptr && api.uuid(gpu, &length, uuid.data()) == kAmdSmiSuccess) {
-    identity.uuid = NormalizeUuid(uuid.data());
-  }
-  AmdMemory memory;
-  if (api.asic_info != nullptr && api.asic_info(gpu, memory.Cleared()) == kAmdSmiSuccess) {
-    Name name = memory.As<Name>();
-    name.text.back() = '\0';
-    identity.name = name.text.data();
-  }
-  return identity;
-}
 
 }  // namespace
 
@@ -264,12 +234,9 @@ SourceKind::Opened OpenAmdSmi(const SourceOptions& options) {
   if (!library) {
     return {nullptr, library.error().message};
   }
-  const AmdSmiApi& api = (*library)->api();
-  auto source = std::make_unique<AmdSource>("amd_smi", *library);
-  for (Processor gpu : (*library)->Gpus()) {
-    source->Add(std::make_unique<AmdSmiGpu>(api, gpu), Identify(api, gpu));
-  }
-  return OpenedIfAny(std::move(source), (*library)->path() + ": no GPU that gives any metric");
+  const std::string path = (*library)->path();
+  return OpenedIfAny(std::make_unique<AmdSmiSource>(std::move(*library)),
+                     path + ": no GPU that gives any metric");
 }
 
 }  // namespace reprise

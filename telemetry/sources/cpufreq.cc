@@ -20,7 +20,6 @@ class CpufreqSource : public Source {
     AddMetric({.name = "clock",
                .unit = "hertz",
                .device = "cpu",
-               .source = {},
                .help = fmt::format("mean clock of {} of {} CPUs", files_.size(), cpus)});
   }
 

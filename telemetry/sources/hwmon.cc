@@ -63,7 +63,6 @@ SourceKind::Opened OpenHwmon(const SourceOptions& options) {
                                        {.name = std::string(channel.metric),
                                         .unit = std::string(channel.unit),
                                         .device = device,
-                                        .source = {},
                                         .kind = channel.kind,
                                         .help = fmt::format("sensor {}/{}", chip, file)});
         if (added && !gpu_bus_id.empty()) {

@@ -44,7 +44,6 @@ SourceKind::Opened OpenInfiniband(const SourceOptions& options) {
                     {.name = counter.metric,
                      .unit = counter.unit,
                      .device = fmt::format("{}/{}", adapter, port),
-                     .source = {},
                      .kind = MetricKind::kCounter,
                      .help = fmt::format("{} by a port of {}", counter.help,
                                          rate.empty() ? "unknown rate" : rate)});

@@ -25,7 +25,6 @@ class ModelSource : public Source {
     AddMetric({.name = "cpu_power",
                .unit = "watts",
                .device = "cpu",
-               .source = {},
                .modelled = true,
                .help = fmt::format("MODELLED: {} CPUs x ({} W idle + {} W x utilisation)", cpus_,
                                    kIdleWattsPerCpu, kFullWattsPerCpu - kIdleWattsPerCpu)});

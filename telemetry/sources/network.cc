@@ -50,7 +50,6 @@ SourceKind::Opened OpenNetwork(const SourceOptions& options) {
                   {.name = counter.metric,
                    .unit = counter.unit,
                    .device = interface,
-                   .source = {},
                    .kind = MetricKind::kCounter,
                    .help = fmt::format("{} by {}", counter.help, interface)});
     }

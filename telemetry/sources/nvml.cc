@@ -137,7 +137,6 @@ std::string NvmlSource::Add(unsigned index) {
   const std::string bus_id = NormalizePciBusId(pci.bus_id.data());
   const std::string device = "gpu-" + (bus_id.empty() ? std::to_string(index) : bus_id);
   AddDevice({.device = device,
-             .source = {},
              .name = product.data(),
              .uuid = NormalizeUuid(uuid.data()),
              .pci_bus_id = bus_id});
@@ -145,7 +144,6 @@ std::string NvmlSource::Add(unsigned index) {
     AddMetric({.name = column.spec->name,
                .unit = column.spec->unit,
                .device = device,
-               .source = {},
                .kind = column.spec->kind,
                .states = column.spec->states,
                .help = column.spec->help});

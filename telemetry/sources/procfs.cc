@@ -104,7 +104,6 @@ class ProcfsSource : public Source {
     AddMetric({.name = std::move(name),
                .unit = std::move(unit),
                .device = std::move(device),
-               .source = {},
                .kind = kind,
                .help = std::move(help)});
   }

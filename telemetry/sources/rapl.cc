@@ -54,7 +54,6 @@ class RaplSource : public Source {
     AddMetric({.name = domain + "_energy",
                .unit = "joules",
                .device = device,
-               .source = {},
                .kind = MetricKind::kEnergy,
                .help = "energy of the RAPL domain since sampling began"});
   }

@@ -16,7 +16,6 @@ SourceKind::Opened OpenThermal(const SourceOptions& options) {
                 {.name = "temperature",
                  .unit = "celsius",
                  .device = UniqueName(type.empty() ? zone : type, zone, taken),
-                 .source = {},
                  .help = "temperature of " + zone});
   }
   return OpenedIfAny(std::move(source), directory + ": no thermal zones");
