@@ -63,8 +63,8 @@ class Ends {
 
 class Explainer {
  public:
-  Explainer(const TimingGraph& graph, const Recording& recording, const ExplainOptions& options)
-      : graph_(graph), recording_(recording), options_(options) {
+  Explainer(const TimingGraph& graph, const Recording& recording)
+      : graph_(graph), recording_(recording) {
     std::int32_t ranks = 0;
     for (const std::int32_t rank : recording.rank) {
       ranks = std::max(ranks, rank + 1);
@@ -216,12 +216,10 @@ class Explainer {
     const bool woken = Woken(i, latest.node);
     const std::int64_t delay_ns = start_ns - after_ns;
     const bool on_thread = recording_.kind[i] == ActorKind::kThread;
-    const bool own_time = on_thread && delay_ns <= options_.host_quiet_ns;
     const std::vector<Ends>& ends = on_thread ? host_ends_ : ends_;
-    if (own_time || !Unexplained(i, after_ns, start_ns, ExemptDelay(i), ends)) {
-      if (woken && delay_ns > 0 && !LaunchCameLast(i, latest)) {
-        RankOf(i).wakeup_ns += delay_ns;
-      }
+    if (!Unexplained(i, after_ns, start_ns, ExemptDelay(i), ends) && woken && delay_ns > 0 &&
+        !LaunchCameLast(i, latest)) {
+      RankOf(i).wakeup_ns += delay_ns;
     }
     if (recording_.is_wait[i] != 0) {
       const std::int64_t left_from_ns = std::max(after_ns, start_ns);
@@ -248,7 +246,6 @@ class Explainer {
 
   const TimingGraph& graph_;
   const Recording& recording_;
-  const ExplainOptions& options_;
   std::vector<Ends> ends_;
   std::vector<Ends> host_ends_;  // without streams
   std::vector<std::int64_t> origin_ns_;
@@ -258,8 +255,7 @@ class Explainer {
 
 }  // namespace
 
-Result<Explanation> Explain(const TimingGraph& graph, const Recording& recording,
-                            const ExplainOptions& options) {
+Result<Explanation> Explain(const TimingGraph& graph, const Recording& recording) {
   const std::size_t n = graph.size();
   if (graph.dep_offset.size() != n + 1 || recording.start_ns.size() != n ||
       recording.end_ns.size() != n || recording.rank.size() != n || recording.actor.size() != n ||
@@ -273,7 +269,7 @@ Result<Explanation> Explain(const TimingGraph& graph, const Recording& recording
       return BadInput("timing: negative rank in the recording");
     }
   }
-  return Explainer(graph, recording, options).Run();
+  return Explainer(graph, recording).Run();
 }
 
 }  // namespace reprise

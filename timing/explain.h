@@ -15,9 +15,8 @@
 //   don't cover it: every ancestor of n ended by D(n), since edges run from end to start.
 //   A thread learns that a device node ended only from a wait, so that in a thread's delay the ends
 //   of other threads' nodes and of transfers count, in a wait all of them, and on a stream too.
-//   Exempt are, on a stream, the launch latency (95th percentile of launch → start where the
-//   launch came last) and, on a thread, a delay up to `host_quiet_ns`: the host's own time between
-//   two operations. Waits are never exempt.
+//   Exempt is, on a stream, the launch latency (95th percentile of launch → start where the launch
+//   came last). Waits are never exempt.
 // - **wakeup**: other open time of a node whose latest dependency is of another actor, or is a wait
 //   of no length for one: the time to notice it (on a stream whose latest dependency is its launch:
 //   launch latency, not counted).
@@ -49,12 +48,6 @@ struct Recording {
   std::vector<std::int64_t> clock_uncertainty_ns;
 };
 
-struct ExplainOptions {
-  // A gap of a host thread up to this is its own time (dispatch, interpreter), whatever ended in
-  // it. 0 is strict, and what all bundled captures pass.
-  std::int64_t host_quiet_ns = 0;
-};
-
 struct ViolatedEdge {
   std::uint32_t from = 0, to = 0;  // from == to: a wait of negative duration
   std::int64_t by_ns = 0;
@@ -78,7 +71,6 @@ struct Explanation {
 };
 
 // Fails (bad input) on arrays that differ in length.
-[[nodiscard]] Result<Explanation> Explain(const TimingGraph& graph, const Recording& recording,
-                                          const ExplainOptions& options = {});
+[[nodiscard]] Result<Explanation> Explain(const TimingGraph& graph, const Recording& recording);
 
 }  // namespace reprise
