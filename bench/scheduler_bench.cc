@@ -41,8 +41,8 @@ std::uint64_t PlainLoop(const DependencyGraph& graph, std::vector<std::uint32_t>
   waiting = graph.dependency_count;
   std::uint64_t done = 0;
   for (std::uint32_t i = 0; i < graph.size(); ++i) {
-    for (std::uint32_t k = graph.successor_offset[i]; k < graph.successor_offset[i + 1]; ++k) {
-      --waiting[graph.successors[k]];
+    for (const std::uint32_t successor : graph.successors.Of(i)) {
+      --waiting[successor];
     }
     done += waiting[i] == 0 ? 1 : 0;
   }

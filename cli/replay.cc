@@ -31,7 +31,6 @@
 #include "replayer/device_choice.h"
 #include "replayer/dry.h"
 #include "replayer/plan/option_texts.h"
-#include "replayer/ranks_of_process.h"
 
 namespace reprise {
 namespace {

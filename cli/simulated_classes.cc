@@ -12,7 +12,7 @@
 #include "run/run.h"
 #include "simulator/class_simulation.h"
 #include "simulator/device_operations.h"
-#include "timing/step_spans.h"
+#include "timing/dry_run.h"
 
 namespace reprise {
 namespace {
@@ -128,7 +128,7 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
 Status SimulatedSet::WriteFolded(const ReplayRequest& request, const TraceSet& set,
                                  const FoldedJob& job, ClassSimulation&& simulated) {
   sources = std::move(simulated.source);
-  ScheduledClasses scheduled{.trace_hash = job.trace_hash};
+  ScheduledRanks scheduled{.trace_hash = job.trace_hash};
   const std::vector<std::string> members = MembersOf(simulated);
   for (const RankClassTimes& own : simulated.classes) {
     // A class's own copy: several may share a program.
@@ -147,7 +147,7 @@ Status SimulatedSet::WriteFolded(const ReplayRequest& request, const TraceSet& s
                                {kFactClassMembers, members[scheduled.facts.size()]}});
   }
   scheduled.schedule = std::move(simulated.schedule);
-  return WriteScheduledClasses(request, set, Simulation(), std::move(scheduled));
+  return WriteSimulatedRun(request, set, Simulation(), scheduled);
 }
 
 }  // namespace reprise

@@ -6,7 +6,7 @@ set(left_out_files
   "collectives/bench/.*"
   "collectives/transport/(folded|mpi.*)"
   "kernel_bench/.*"
-  "replayer/(device_choice|engine/.*|memory/.*|ranks_of_process|recording|replay|sampling|session|shared_set|work_sums)"
+  "replayer/(device_choice|engine/.*|memory/.*|recording|replay|sampling|session|shared_set|work_sums)"
   "cli/(replay|replay_backend|replay_parts|replay_progress|replay_runs|devices|backend_options|library_options)"
   "cli/(bench|bench_kernels|bench_sweep|kernel_bench_report|machine|measured_machine|tune)")
 # reprise_leave_out(LIST): without the sources that this build has no use for.

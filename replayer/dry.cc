@@ -13,22 +13,9 @@
 #include "replayer/timeline/timing_graph.h"
 #include "run/run.h"
 #include "timing/dry_run.h"
-#include "timing/step_spans.h"
 
 namespace reprise {
 namespace {
-
-struct SimulatedSet {
-  std::vector<Graph> graphs;  // by rank
-  std::vector<Plan> plans;
-  TimingTrace timing;
-  Schedule schedule;
-  bool recorded = true;                                   // the set has times
-  std::string trace_hash;                                 // empty: of the set's files
-  std::vector<std::map<std::string, std::string>> facts;  // by rank, besides the usual; or empty
-  std::vector<std::vector<CollectiveInfo>> collectives;   // by rank
-  PartCounts part;
-};
 
 // Every node takes its simulated time; the plan only decides which nodes count.
 ReplayOptions AllTimed(ReplayOptions options) {
@@ -39,13 +26,14 @@ ReplayOptions AllTimed(ReplayOptions options) {
   return options;
 }
 
-Status LoadAll(const TraceSet& set, const RankMapping& mapping, const ReplayOptions& options,
-               SimulatedSet& simulated) {
+Result<PartCounts> LoadAll(const TraceSet& set, const RankMapping& mapping,
+                           const ReplayOptions& options, ScheduledRanks& simulated) {
+  PartCounts counts;
   std::vector<std::vector<PlannedTransfer>> transfers;
   for (std::size_t rank = 0; rank < mapping.replayed.size(); ++rank) {
     REPRISE_ASSIGN(RankPart part, LoadPart(set, mapping, static_cast<std::int32_t>(rank), options));
     REPRISE_ASSIGN(Plan plan, BuildPlan(part.graph, AllTimed(options), KernelRegistry::Builtin()));
-    simulated.part.Add(CountPart(part, plan, options));
+    counts.Add(CountPart(part, plan, options));
     transfers.push_back(TransfersOf(part.graph, plan));
     simulated.graphs.push_back(std::move(part.graph));
     simulated.plans.push_back(std::move(plan));
@@ -64,22 +52,24 @@ Status LoadAll(const TraceSet& set, const RankMapping& mapping, const ReplayOpti
                        .group_size = static_cast<std::int32_t>(members)});
     }
   }
-  return {};
+  return counts;
 }
 
 Status Simulate(const ReplayOptions& options, const RankMapping& mapping,
-                const DrySimulation& simulation, SimulatedSet& simulated) {
+                const DrySimulation& simulation, ScheduledRanks& simulated) {
   std::vector<const Graph*> pointers;
   for (const Graph& graph : simulated.graphs) {
     pointers.push_back(&graph);
   }
-  simulated.timing = TimingOfSet(pointers);
-  TimingGraph& timing = simulated.timing.graph;
+  TimingTrace trace = TimingOfSet(pointers);
+  simulated.first = trace.first;
+  TimingGraph& timing = trace.graph;
+  const DrySet set{simulated.graphs, simulated.plans, simulated.first, mapping, timing};
   const auto scale = [](std::int64_t& value_ns, double factor) {
     value_ns = value_ns < 0 ? value_ns : std::llround(static_cast<double>(value_ns) * factor);
   };
   for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
-    const auto [rank, i] = simulated.timing.Locate(node);
+    const auto [rank, i] = trace.Locate(node);
     const Graph& graph = simulated.graphs[rank];
     const double factor =
         options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
@@ -92,33 +82,30 @@ Status Simulate(const ReplayOptions& options, const RankMapping& mapping,
     scale(timing.delay_ns[node], options.GapFactor());
   }
   if (simulation.replace_times) {
-    REPRISE_TRY(simulation.replace_times(
-        {simulated.graphs, simulated.plans, simulated.timing.first, mapping, timing}));
+    REPRISE_TRY(simulation.replace_times(set));
   }
   if (std::optional<Schedule> other = simulation.schedule ? simulation.schedule() : std::nullopt) {
     simulated.schedule = std::move(*other);
-    simulated.recorded = false;
   } else {
+    simulated.recorded = true;
     REPRISE_ASSIGN(simulated.schedule, DryRun(timing));
   }
   if (simulation.scheduled) {
-    simulation.scheduled(
-        {simulated.graphs, simulated.plans, simulated.timing.first, mapping, timing},
-        simulated.schedule);
+    simulation.scheduled(set, simulated.schedule);
   }
   return {};
 }
 
-// As StepSpans: the first begins before its first node as it did in the
-// recording, and the last ends as long after its last.
-std::vector<StepRecord> StepsOf(const SimulatedSet& simulated, std::size_t rank) {
+// As StepSpans: the first begins before its first node as it did in the recording, and the last
+// ends as long after its last.
+std::vector<StepRecord> StepsOf(const ScheduledRanks& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
   const Plan& plan = simulated.plans[rank];
   std::vector<std::int64_t> begin_ns(std::max<std::size_t>(graph.metadata().steps.size(), 1),
                                      INT64_MAX);
   std::int64_t end_ns = 0;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
-    const std::uint32_t at = simulated.timing.first[rank] + i;
+    const std::uint32_t at = simulated.first[rank] + i;
     const std::int64_t lead_ns = graph.deps(i).empty() ? plan.work[i].gap_ns : 0;
     std::int64_t& begin = begin_ns.at(static_cast<std::size_t>(plan.work[i].step));
     begin = std::min(begin, simulated.schedule.start_ns[at] - lead_ns);
@@ -133,20 +120,20 @@ std::vector<StepRecord> StepsOf(const SimulatedSet& simulated, std::size_t rank)
 }
 
 Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
-                 const SimulatedSet& simulated, std::size_t rank) {
+                 const ScheduledRanks& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
   const Plan& plan = simulated.plans[rank];
   REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank)));
   std::vector<NodeInfo> infos = DescribeNodes(graph, plan);
   for (Graph::Index i = 0; simulation.time_source && i < graph.size(); ++i) {
-    infos[i].time_from = simulation.time_source(simulated.timing.first[rank] + i);
+    infos[i].time_from = simulation.time_source(simulated.first[rank] + i);
   }
   writer->AppendNodes(std::move(infos));
   writer->AppendEdges(DescribeEdges(graph));
   writer->AppendCollectives(simulated.collectives[rank]);
   std::vector<NodeRecord> records;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
-    const std::uint32_t at = simulated.timing.first[rank] + i;
+    const std::uint32_t at = simulated.first[rank] + i;
     const std::int64_t start_ns = simulated.schedule.start_ns[at];
     if (plan.work[i].counts) {
       records.push_back({graph.id(i), 0, plan.work[i].step, ReplayMode::kTimed, start_ns,
@@ -170,8 +157,31 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
   return writer->Close();
 }
 
-Status WriteRun(const ReplayRequest& request, const TraceSet& set, const DrySimulation& simulation,
-                const SimulatedSet& simulated, const std::map<std::string, std::string>& part) {
+Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, const DrySimulation& simulation,
+                                   int ranks) {
+  ReplayOptions options = request.options;
+  options.host_gaps = options.host_gaps == HostGaps::kAuto ? HostGaps::kKeep : options.host_gaps;
+  REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
+  REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
+  if (!mapping.changes) {
+    REPRISE_TRY(set.CheckRankByRank(
+        "a dry replay holds the nodes of every rank",
+        "choose some with --ranks, or `reprise simulate` it, which takes each class once"));
+  }
+  ScheduledRanks simulated;
+  REPRISE_ASSIGN(const PartCounts counts, LoadAll(set, mapping, options, simulated));
+  REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
+  std::map<std::string, std::string> part = DescribePart(options, mapping);
+  part.merge(DescribeTimes(options));
+  REPRISE_TRY(WriteSimulatedRun(request, set, simulation, simulated, part));
+  return ReplayOutcome{.notes = PartNotes(options, set, mapping, counts)};
+}
+
+}  // namespace
+
+Status WriteSimulatedRun(const ReplayRequest& request, const TraceSet& set,
+                         const DrySimulation& simulation, const ScheduledRanks& simulated,
+                         const std::map<std::string, std::string>& part) {
   REPRISE_TRY(PrepareRunDirectory(request.run_directory, request.force));
   const std::size_t ranks = simulated.graphs.size();
   RunManifest manifest;
@@ -211,50 +221,12 @@ Status WriteRun(const ReplayRequest& request, const TraceSet& set, const DrySimu
   return MergeRun(request.run_directory);
 }
 
-Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, const DrySimulation& simulation,
-                                   int ranks) {
-  ReplayOptions options = request.options;
-  options.host_gaps = options.host_gaps == HostGaps::kAuto ? HostGaps::kKeep : options.host_gaps;
-  REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
-  REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
-  if (!mapping.changes) {
-    REPRISE_TRY(set.CheckRankByRank(
-        "a dry replay holds the nodes of every rank",
-        "choose some with --ranks, or `reprise simulate` it, which takes each class once"));
-  }
-  SimulatedSet simulated;
-  REPRISE_TRY(LoadAll(set, mapping, options, simulated));
-  REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
-  std::map<std::string, std::string> part = DescribePart(options, mapping);
-  part.merge(DescribeTimes(options));
-  REPRISE_TRY(WriteRun(request, set, simulation, simulated, part));
-  return ReplayOutcome{.notes = PartNotes(options, set, mapping, simulated.part)};
-}
-
-}  // namespace
-
-Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,
-                             const DrySimulation& simulation, ScheduledClasses&& classes) {
-  SimulatedSet simulated;
-  simulated.graphs = std::move(classes.graphs);
-  simulated.plans = std::move(classes.plans);
-  simulated.timing.first = std::move(classes.first);
-  simulated.schedule = std::move(classes.schedule);
-  simulated.facts = std::move(classes.facts);
-  simulated.collectives = std::move(classes.collectives);
-  simulated.trace_hash = std::move(classes.trace_hash);
-  simulated.recorded = false;
-  return WriteRun(request, set, simulation, simulated, {});
-}
-
-tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
-                                                     Communicator& communicator) {
+ReplayResult DryReplay(const ReplayRequest& request, Communicator& communicator) {
   return DryReplayAs(request, communicator, {});
 }
 
-tl::expected<ReplayOutcome, ReplayFailure> DryReplayAs(const ReplayRequest& request,
-                                                       Communicator& communicator,
-                                                       const DrySimulation& simulation) {
+ReplayResult DryReplayAs(const ReplayRequest& request, Communicator& communicator,
+                         const DrySimulation& simulation) {
   Result<ReplayOutcome> outcome = ReplayOutcome{};
   if (communicator.rank() == 0) {
     outcome = DryOnOneRank(request, simulation, communicator.size());

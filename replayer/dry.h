@@ -48,29 +48,31 @@ struct DrySimulation {
   std::function<void(std::size_t rank, RankWriter& writer)> telemetry;
 };
 
-// One graph for each class of equal ranks, scheduled elsewhere.
-struct ScheduledClasses {
+// What is known of a simulated run when it is written: a graph for each rank, or for each class of
+// equal ranks.
+struct ScheduledRanks {
   std::vector<Graph> graphs;
   std::vector<Plan> plans;
   std::vector<std::uint32_t> first;  // of each graph's nodes in the schedule
   Schedule schedule;
+  bool recorded = false;                                  // the set has times
   std::vector<std::vector<CollectiveInfo>> collectives;   // by graph
-  std::vector<std::map<std::string, std::string>> facts;  // by graph
+  std::vector<std::map<std::string, std::string>> facts;  // by graph, besides the usual; or empty
   std::string trace_hash;  // of a set that is in no directory; empty: the set's files'
 };
-// Writes them as a run with one rank for each class. `simulation` names times and options.
-[[nodiscard]] Status WriteScheduledClasses(const ReplayRequest& request, const TraceSet& set,
-                                           const DrySimulation& simulation,
-                                           ScheduledClasses&& classes);
+// Writes a run with one rank for each graph. `simulation` names times and options; `part` has more
+// of these, which do not replace its own.
+[[nodiscard]] Status WriteSimulatedRun(const ReplayRequest& request, const TraceSet& set,
+                                       const DrySimulation& simulation, const ScheduledRanks& ranks,
+                                       const std::map<std::string, std::string>& part = {});
 
 // Needs no device and no mpirun. Rank 0 simulates all replayed ranks and writes the run; other
 // ranks, if any were started, only agree. With --one-trace it simulates as many ranks as were
 // started. Durations are the recorded ones × --time-scale; gaps follow --host-gaps. The manifest's
 // option `mode` is "dry", and every record is timed.
-[[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> DryReplay(const ReplayRequest& request,
-                                                                   Communicator& communicator);
+[[nodiscard]] ReplayResult DryReplay(const ReplayRequest& request, Communicator& communicator);
 // The same with other times.
-[[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> DryReplayAs(
-    const ReplayRequest& request, Communicator& communicator, const DrySimulation& simulation);
+[[nodiscard]] ReplayResult DryReplayAs(const ReplayRequest& request, Communicator& communicator,
+                                       const DrySimulation& simulation);
 
 }  // namespace reprise

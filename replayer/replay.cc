@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
 
 #include "replayer/engine/exceptions.h"
 #include "replayer/session.h"
@@ -46,8 +49,7 @@ Status Passed(Session& session, const Stage& stage, Communicator& communicator) 
 
 }  // namespace
 
-tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
-                                                  Communicator& communicator) {
+ReplayResult Replay(const ReplayRequest& request, Communicator& communicator) {
   const auto failure = [](const Status& status, bool while_running) {
     return tl::unexpected<ReplayFailure>({status.error(), while_running});
   };
@@ -84,6 +86,30 @@ tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
     return failure(agreed, false);
   }
   return session->Outcome();
+}
+
+ReplayResult ReplayRanksOfProcess(const ReplayRequest& request, Communicator& processes, int ranks,
+                                  const ReplayRank& replay) {
+  auto communicators = CreateFoldedCommunicators(processes, ranks);
+  if (!communicators) {
+    return tl::unexpected<ReplayFailure>({communicators.error(), false});
+  }
+  std::vector<std::optional<ReplayResult>> outcomes(communicators->size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t place = 0; place < outcomes.size(); ++place) {
+      threads.emplace_back(
+          [&, place] { outcomes[place] = replay(request, *(*communicators)[place]); });
+    }
+  }
+  ReplayResult outcome = *outcomes.front();
+  if (!outcome && outcome.error().while_running) {
+    // What Replay has left alive still refers to them; the process ends soon.
+    for (auto& communicator : *communicators) {
+      static_cast<void>(communicator.release());
+    }
+  }
+  return outcome;
 }
 
 }  // namespace reprise

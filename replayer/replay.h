@@ -49,7 +49,15 @@ struct ReplayFailure {
   Error error;
   bool while_running = false;
 };
-[[nodiscard]] tl::expected<ReplayOutcome, ReplayFailure> Replay(const ReplayRequest& request,
-                                                                Communicator& communicator);
+using ReplayResult = tl::expected<ReplayOutcome, ReplayFailure>;
+[[nodiscard]] ReplayResult Replay(const ReplayRequest& request, Communicator& communicator);
+
+// Replays `ranks` ranks on the processes of a communicator, each rank on a thread of its own
+// (CreateFoldedCommunicators assigns ranks to processes). `replay` is Replay or DryReplay.
+// Collective; the outcome is that of this process's first rank.
+using ReplayRank = std::function<ReplayResult(const ReplayRequest&, Communicator&)>;
+[[nodiscard]] ReplayResult ReplayRanksOfProcess(const ReplayRequest& request,
+                                                Communicator& processes, int ranks,
+                                                const ReplayRank& replay);
 
 }  // namespace reprise

@@ -28,7 +28,7 @@ class EventScheduler {
       : timing_(timing),
         wiring_(WiringOf(timing)),
         interplay_(interplay),
-        matches_(wiring_.member_offset.size() - 1),
+        matches_(wiring_.members.keys()),
         moving_(interplay.links, matches_.size()),
         kernels_(interplay.device) {
     const auto n = static_cast<Index>(timing.size());
@@ -130,7 +130,7 @@ class EventScheduler {
       arrivals.last_root_ns = std::max(arrivals.last_root_ns, ns);
     }
     if (arrivals.members == 0 || (arrivals.roots == 0 && IsRoot(timing_, i))) {
-      for (const Index member : wiring_.MembersOf(match)) {
+      for (const Index member : wiring_.members.Of(match)) {
         TransferIfReady(member, match);
       }
     } else {
@@ -184,7 +184,7 @@ class EventScheduler {
     if (MatchOf(timing_, i) >= 0 && timing_.transfer_ns[i] > 0) {
       kernels_.TransferEnds(i);
     }
-    for (const Index dependent : wiring_.DependentsOf(i)) {
+    for (const Index dependent : wiring_.dependents.Of(i)) {
       if (--waiting_[dependent] == 0) {
         const std::span<const Index> deps = timing_.DepsOf(dependent);
         std::int64_t ready_ns = kNotYetNs;

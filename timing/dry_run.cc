@@ -56,7 +56,7 @@ class Ordering {
       : graph_(graph), wiring_(wiring), n_(static_cast<Index>(graph.size())) {
     phase_.assign(n_, Phase::kPending);
     waiting_.resize(n_);
-    missing_.resize(wiring.member_offset.size() - 1);
+    missing_.resize(wiring.members.keys());
     for (Index i = 0; i < n_; ++i) {
       waiting_[i] = static_cast<Index>(graph.DepsOf(i).size());
       if (const std::int32_t m = MatchOf(graph, i); m >= 0) {
@@ -67,7 +67,7 @@ class Ordering {
   }
 
   Result<std::vector<Index>> Run() {
-    events_.reserve(n_ + wiring_.members.size());
+    events_.reserve(n_ + wiring_.members.values.size());
     for (Index i = 0; i < n_; ++i) {
       if (waiting_[i] == 0) {
         ready_.push_back(i);
@@ -101,7 +101,7 @@ class Ordering {
       EndIfArrived(i, missing);
       return;
     }
-    for (const Index member : wiring_.MembersOf(match)) {
+    for (const Index member : wiring_.members.Of(match)) {
       EndIfArrived(member, missing);
     }
   }
@@ -119,7 +119,7 @@ class Ordering {
   void End(Index i) {
     phase_[i] = Phase::kEnded;
     ++ended_;
-    for (const Index dependent : wiring_.DependentsOf(i)) {
+    for (const Index dependent : wiring_.dependents.Of(i)) {
       if (--waiting_[dependent] == 0) {
         ready_.push_back(dependent);
       }
@@ -135,7 +135,7 @@ class Ordering {
         }
       }
     }
-    for (const Index member : wiring_.MembersOf(graph_.match[i])) {
+    for (const Index member : wiring_.members.Of(graph_.match[i])) {
       if (phase_[member] == Phase::kPending &&
           (NeedOf(graph_, i) == ArrivalNeed::kAll || IsRoot(graph_, member))) {
         return member;
@@ -196,7 +196,7 @@ Index LastNeededArrival(const TimingGraph& graph, const Wiring& wiring, const Sc
   if (MatchOf(graph, i) < 0 || NeedOf(graph, i) == ArrivalNeed::kOwn) {
     return last;
   }
-  for (const Index member : wiring.MembersOf(graph.match[i])) {
+  for (const Index member : wiring.members.Of(graph.match[i])) {
     if ((NeedOf(graph, i) == ArrivalNeed::kAll || IsRoot(graph, member)) &&
         schedule.start_ns[member] > schedule.start_ns[last]) {
       last = member;
@@ -211,7 +211,7 @@ Result<EventOrder> EventOrder::Find(const TimingGraph& graph) {
   REPRISE_TRY(Check(graph));
   const Wiring wiring = WiringOf(graph);
   EventOrder order(graph);
-  order.matches_ = static_cast<std::int32_t>(wiring.member_offset.size()) - 1;
+  order.matches_ = static_cast<std::int32_t>(wiring.members.keys());
   REPRISE_ASSIGN(order.events_, Ordering(graph, wiring).Run());
   return order;
 }
@@ -282,6 +282,17 @@ std::vector<Index> CriticalPath(const TimingGraph& graph, const Schedule& schedu
       return schedule.end_ns[a] < schedule.end_ns[b];
     });
   }
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> StepSpans(
+    const std::vector<std::int64_t>& begin_ns, std::int64_t end_ns) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans(begin_ns.size());
+  for (std::size_t s = begin_ns.size(); s-- > 0;) {
+    const std::int64_t begin = std::min(begin_ns[s], end_ns);
+    spans[s] = {begin, end_ns};
+    end_ns = begin;
+  }
+  return spans;
 }
 
 }  // namespace reprise

@@ -2,24 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
+#include "core/grouped.h"
 #include "timing/dry_run.h"
 
 namespace reprise {
 
-// Which node depends on which, and which takes part in which match; both CSR.
 struct Wiring {
-  std::vector<std::uint32_t> dependent_offset, dependents;
-  std::vector<std::uint32_t> member_offset, members;
-
-  [[nodiscard]] std::span<const std::uint32_t> DependentsOf(std::uint32_t i) const {
-    return {dependents.data() + dependent_offset[i], dependents.data() + dependent_offset[i + 1]};
-  }
-  [[nodiscard]] std::span<const std::uint32_t> MembersOf(std::int32_t match) const {
-    return {members.data() + member_offset[match], members.data() + member_offset[match + 1]};
-  }
+  Grouped dependents;  // by node: the nodes that depend on it
+  Grouped members;     // by match: the nodes that take part in it
 };
 
 // Of a graph whose arrays fit together: EventOrder::Find checks that.

@@ -42,9 +42,7 @@ struct Scheduler::Impl {
 
   // Decrements the successors of a finished node; those that became ready are appended.
   void Release(std::uint32_t node, std::vector<std::uint32_t>& ready) {
-    for (std::uint32_t k = graph.successor_offset[node]; k < graph.successor_offset[node + 1];
-         ++k) {
-      const std::uint32_t successor = graph.successors[k];
+    for (const std::uint32_t successor : graph.successors.Of(node)) {
       if (waiting[successor].fetch_sub(1, std::memory_order_acq_rel) == 1) {
         ready.push_back(successor);
       }

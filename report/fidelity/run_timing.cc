@@ -238,7 +238,7 @@ class Builder {
       }
     }
     for (std::size_t at = 0; at < timing_.order.size(); ++at) {
-      for (const Index dependent : wiring.DependentsOf(timing_.order[at])) {
+      for (const Index dependent : wiring.dependents.Of(timing_.order[at])) {
         if (--waiting[dependent] == 0) {
           timing_.order.push_back(dependent);
         }
