@@ -14,9 +14,7 @@ namespace reprise {
 namespace {
 
 bool RunsOperations(const ReplayOptions& options) {
-  const auto runs = [](ReplayMode mode) {
-    return mode == ReplayMode::kReal || mode == ReplayMode::kSurrogate;
-  };
+  const auto runs = [](ReplayMode mode) { return Executes(mode); };
   return options.preset != ReplayPreset::kDry &&
          (runs(options.default_op_mode) ||
           std::ranges::any_of(options.op_modes,

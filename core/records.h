@@ -15,6 +15,10 @@ namespace reprise {
 // How a node was replayed (docs/definitions.md, "Modes").
 enum class ReplayMode : std::uint8_t { kReal, kSurrogate, kTimed, kSkip };
 REPRISE_NAMES(ReplayMode, "real", "surrogate", "timed", "skip");
+// The node runs, by itself or by a surrogate.
+[[nodiscard]] constexpr bool Executes(ReplayMode mode) {
+  return mode == ReplayMode::kReal || mode == ReplayMode::kSurrogate;
+}
 
 // What the FLOPs and bytes of a node were taken from, best first (docs/coverage.md).
 enum class WorkSource : std::uint8_t {

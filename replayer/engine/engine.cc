@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "replayer/engine/planned_launches.h"
+#include "timing/dry_run.h"
 
 namespace reprise {
 
@@ -61,8 +62,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(const Graph& graph, Plan& plan,
 Status Engine::CreateActors(Device* device) {
   std::vector<bool> computes(actors_.size(), false);
   for (const Work& work : plan_.work) {
-    const bool executes = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
-    computes[work.actor] = computes[work.actor] || (work.type == WorkType::kCompute && executes);
+    computes[work.actor] = computes[work.actor] || work.Computes();
   }
   for (std::size_t a = 0; a < actors_.size(); ++a) {
     if (plan_.actors[a].kind == Actor::Kind::kGroup) {
@@ -189,20 +189,20 @@ Result<IterationResult> Engine::Collect(std::int32_t iteration, bool warmup,
   // What the recorded step spent after its last node.
   WaitUntil(MonotonicNs() + plan_.tail_ns);
   IterationResult result;
-  std::int64_t end_ns = MonotonicNs();
-  const auto steps = std::max<std::size_t>(graph_.metadata().steps.size(), 1);
-  for (std::size_t s = steps; s-- > 0;) {
-    std::int64_t step_begin_ns = s == 0 ? begin_ns : end_ns;
-    for (const ActorState& actor : actors_) {
-      if (s > 0 && !actor.step_begin_ns.empty() && actor.step_begin_ns[s] > 0) {
-        step_begin_ns = std::min(step_begin_ns, actor.step_begin_ns[s]);
+  std::vector<std::int64_t> step_begin_ns(std::max<std::size_t>(graph_.metadata().steps.size(), 1),
+                                          INT64_MAX);
+  step_begin_ns.front() = begin_ns;
+  for (const ActorState& actor : actors_) {
+    for (std::size_t s = 1; s < step_begin_ns.size(); ++s) {
+      if (actor.step_begin_ns[s] > 0) {
+        step_begin_ns[s] = std::min(step_begin_ns[s], actor.step_begin_ns[s]);
       }
     }
-    result.steps.push_back(
-        {iteration, warmup, static_cast<std::int32_t>(s), step_begin_ns, end_ns - step_begin_ns});
-    end_ns = step_begin_ns;
   }
-  std::reverse(result.steps.begin(), result.steps.end());
+  for (const auto& [begin, end] : StepSpans(step_begin_ns, MonotonicNs())) {
+    result.steps.push_back(
+        {iteration, warmup, static_cast<std::int32_t>(result.steps.size()), begin, end - begin});
+  }
   std::size_t count = transfer_records_.size();
   for (const ActorState& actor : actors_) {
     count += actor.records.size();

@@ -13,11 +13,6 @@ namespace {
 // recorded overlap with transfers, long enough that waking up (some 50 us) does not dominate.
 constexpr std::int64_t kMaxMergedNs = 1'000'000;
 
-bool Executes(const Work& work) {
-  return work.type == WorkType::kCompute &&
-         (work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate);
-}
-
 }  // namespace
 
 bool Engine::OnStream(Graph::Index i) const {
@@ -79,7 +74,7 @@ NodeState Engine::RunOnThread(Graph::Index i, ActorState& actor) {
 // Nothing that RunPacedChecked would wait for is still to come: no device work, no time.
 bool Engine::IsInTime(Graph::Index i, const ActorState& actor) {
   const Work& work = plan_.work[i];
-  if (!actor.enqueued.empty() || (Executes(work) && work.releases) ||
+  if (!actor.enqueued.empty() || (work.Computes() && work.releases) ||
       (work.joins && !InputsReady(i))) {
     return false;
   }

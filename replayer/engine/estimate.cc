@@ -117,8 +117,7 @@ Estimate EstimateReplay(const Graph& graph, const Plan& plan, const MemoryPlan& 
   double seconds = 0;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const Work& work = plan.work[i];
-    const bool executes = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
-    if (work.type != WorkType::kCompute || !executes) {
+    if (!work.Computes()) {
       continue;
     }
     estimate.recorded_ns += graph.duration_ns(i);

@@ -32,8 +32,7 @@ Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& optio
   planned.begin.push_back(0);
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const Work& work = plan.work[i];
-    const bool executes = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
-    if (work.type == WorkType::kCompute && executes) {
+    if (work.Computes()) {
       const LowerContext context{memory, device, [&](int slot, std::int64_t bytes) {
                                    return scratch(work.actor, slot, bytes);
                                  }};

@@ -199,10 +199,9 @@ class Planner {
   // What a transfer is matched with and when it is issued goes by its place in its sequence; starts
   // may be recorded in another order (of two host threads, of a pool's workers).
   void OrderSequences() {
-    std::map<std::string, std::vector<std::size_t>> places;
+    std::map<std::uint32_t, std::vector<std::size_t>> places;  // by actor: a sequence is one
     for (std::size_t k = 0; k < plan_.transfers.size(); ++k) {
-      const Graph::Index i = plan_.transfers[k];
-      places[NameOf(graph_.actor(i), graph_.comm(i))].push_back(k);
+      places[plan_.work[plan_.transfers[k]].actor].push_back(k);
     }
     for (const auto& [sequence, of_sequence] : places) {
       std::vector<Graph::Index> nodes;
@@ -244,7 +243,7 @@ class Planner {
         actor_index_.try_emplace(name, static_cast<std::uint32_t>(plan_.actors.size()));
     if (added) {
       const auto kind = comm != nullptr ? Actor::Kind::kGroup : actor.kind;
-      plan_.actors.push_back({kind, actor.id, actor.device, std::move(name)});
+      plan_.actors.push_back({kind, std::move(name)});
     }
     return it->second;
   }
@@ -308,9 +307,8 @@ std::string_view KernelName(const Work& work) {
   if (work.kernel != nullptr) {
     return work.kernel->name();
   }
-  const bool runs = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
   if (work.source == WorkSource::kCopiedBytes) {
-    return runs ? "memcpy" : "";
+    return Executes(work.mode) ? "memcpy" : "";
   }
   return work.mode == ReplayMode::kSurrogate ? "surrogate" : "";
 }

@@ -42,12 +42,13 @@ struct Work {
   bool releases = false;     // settled after it: another actor waits for it, or it is stretched
   bool counts = false;       // in coverage's denominator
   bool alone = false;        // a transfer whose other side is not replayed: recorded time
+
+  // On a device.
+  [[nodiscard]] bool Computes() const { return type == WorkType::kCompute && Executes(mode); }
 };
 
 struct PlanActor {
   Actor::Kind kind = Actor::Kind::kThread;
-  std::int64_t id = 0;
-  std::int32_t device = -1;
   std::string name;  // "thread 1", "stream 0/7", "group 0", "send 0 to 2"
 };
 

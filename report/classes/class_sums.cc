@@ -26,10 +26,7 @@ void AddNode(const NodeInfo& node, std::int64_t alike, WorkTimes::Sum& sum) {
 }
 
 // As the replay does: what is executed on a host thread.
-bool CanStretch(const NodeInfo& node) {
-  return IsOfHostThread(node) &&
-         (node.mode == ReplayMode::kReal || node.mode == ReplayMode::kSurrogate);
-}
+bool CanStretch(const NodeInfo& node) { return IsOfHostThread(node) && Executes(node.mode); }
 
 }  // namespace
 

@@ -8,8 +8,7 @@ void AddOperations(std::span<const MeasuredRank> ranks, std::size_t r, const Loa
   const bool modelled = IsModelled(data);
   for (std::size_t k = 0; k < data.records.size(); ++k) {
     const NodeRecord& record = data.records[k];
-    const bool ran =
-        modelled || record.mode == ReplayMode::kReal || record.mode == ReplayMode::kSurrogate;
+    const bool ran = modelled || Executes(record.mode);
     const std::uint32_t node = ranks[r].NodeOfRecord(k);
     if (!ran || node == MeasuredRank::kNoNode || !data.nodes[node].counts_for_coverage) {
       continue;

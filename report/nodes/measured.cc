@@ -118,7 +118,7 @@ void MeasuredRank::ChooseModes() {
     const NodeInfo& node = data_->nodes[i];
     const bool ran = last_record[i] != kNoRecord;
     ReplayMode mode = ran ? data_->records[last_record[i]].mode : node.mode;
-    const bool should_run = mode == ReplayMode::kReal || mode == ReplayMode::kSurrogate;
+    const bool should_run = Executes(mode);
     if (!ran && should_run && node.counts_for_coverage) {
       mode = ReplayMode::kSkip;
       ++never_ran_;

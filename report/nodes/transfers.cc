@@ -256,8 +256,7 @@ void FinishRow(Accumulator& accumulator) {
   row.replayed_ns = WeightedMedian(accumulator.replayed_ns);
   row.recorded_sum_ns = WeightedSum(accumulator.recorded_ns) / each;
   row.replayed_sum_ns = accumulator.replayed_sum_ns / each;
-  const bool moved =
-      row.mode == ReplayMode::kReal || row.mode == ReplayMode::kSurrogate || accumulator.modelled;
+  const bool moved = Executes(row.mode) || accumulator.modelled;
   if (moved && row.replayed_ns && *row.replayed_ns > 0 && row.bytes > 0) {
     // Bytes per nanosecond are 10^9 bytes per second.
     row.algbw_gb_per_s = static_cast<double>(row.bytes) / static_cast<double>(*row.replayed_ns);
