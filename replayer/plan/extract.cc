@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "replayer/plan/selection.h"
+#include "replayer/timeline/recorded_times.h"
 
 namespace reprise {
 namespace {
@@ -16,10 +17,12 @@ using Index = Graph::Index;
 class Extraction {
  public:
   Extraction(const Graph& graph, const Selection& selection, Diagnostics& diagnostics)
-      : graph_(graph), selection_(selection), diagnostics_(diagnostics) {}
+      : graph_(graph),
+        selection_(selection),
+        diagnostics_(diagnostics),
+        times_(RecordedTimesOf(graph)) {}
 
   Result<Graph> Run() {
-    RecordTimes();
     PlacePieces();
     FindPredecessors();
     return graph_.Rewrite(Metadata(), [this](Index i, Node& node) { return Place(i, node); });
@@ -37,21 +40,6 @@ class Extraction {
   [[nodiscard]] std::int32_t PieceOf(Index i) const { return selection_.piece[i]; }
   [[nodiscard]] Span& SpanOf(Index i) { return spans_[static_cast<std::size_t>(PieceOf(i))]; }
 
-  // When nodes really started and ended: a wait's duration is what its dependencies left of it.
-  void RecordTimes() {
-    start_ns_.resize(graph_.size());
-    end_ns_.resize(graph_.size());
-    for (const Index i : graph_.order()) {
-      start_ns_[i] = graph_.start_ns(i);
-      if (graph_.kind(i) == OpKind::kWait && graph_.comm(i) == nullptr) {
-        for (const Index dep : graph_.deps(i)) {
-          start_ns_[i] = std::max(start_ns_[i], end_ns_[dep]);
-        }
-      }
-      end_ns_[i] = start_ns_[i] + graph_.duration_ns(i);
-    }
-  }
-
   void PlacePieces() {
     spans_.resize(selection_.pieces.size());
     for (std::size_t k = 0; k < spans_.size(); ++k) {
@@ -64,8 +52,8 @@ class Extraction {
         continue;
       }
       Span& span = SpanOf(i);
-      span.end_ns = std::max(span.end_ns, end_ns_[i]);
-      if (span.last == kNone || end_ns_[i] >= end_ns_[span.last]) {
+      span.end_ns = std::max(span.end_ns, times_.end_ns[i]);
+      if (span.last == kNone || times_.end_ns[i] >= times_.end_ns[span.last]) {
         span.last = i;
       }
     }
@@ -99,7 +87,7 @@ class Extraction {
     if (cut || (PieceOf(i) > 0 && LatestEnd(i, node) == INT64_MIN)) {
       Reconnect(i, node);
     }
-    node.start_ns = (cut ? start_ns_[i] : node.start_ns) - SpanOf(i).shift_ns;
+    node.start_ns = (cut ? times_.start_ns[i] : node.start_ns) - SpanOf(i).shift_ns;
     node.step = selection_.step[i];
     return true;
   }
@@ -126,7 +114,8 @@ class Extraction {
     std::int64_t latest_ns = INT64_MIN;
     for (const Dependency& dep : node.deps) {
       const Index from = *graph_.FindId(dep.node_id);
-      latest_ns = PieceOf(from) == PieceOf(i) ? std::max(latest_ns, end_ns_[from]) : latest_ns;
+      latest_ns =
+          PieceOf(from) == PieceOf(i) ? std::max(latest_ns, times_.end_ns[from]) : latest_ns;
     }
     return latest_ns;
   }
@@ -147,14 +136,14 @@ class Extraction {
       wait_for(predecessor_[i], stream ? EdgeReason::kStream : EdgeReason::kThread);
     }
     if (const std::int64_t latest_ns = LatestEnd(i, node); latest_ns != INT64_MIN) {
-      node.delay_ns = std::max<std::int64_t>(start_ns_[i] - latest_ns, 0);
+      node.delay_ns = std::max<std::int64_t>(times_.start_ns[i] - latest_ns, 0);
       return;
     }
-    node.delay_ns = start_ns_[i] - SpanOf(i).shift_ns;  // since the trace's base
+    node.delay_ns = times_.start_ns[i] - SpanOf(i).shift_ns;  // since the trace's base
     for (auto k = static_cast<std::size_t>(PieceOf(i)); k-- > 0;) {
       if (const Span& before = spans_[k]; before.last != kNone) {
         wait_for(before.last, EdgeReason::kUnknown);
-        node.delay_ns -= end_ns_[before.last] - before.shift_ns;
+        node.delay_ns -= times_.end_ns[before.last] - before.shift_ns;
         break;
       }
     }
@@ -183,7 +172,7 @@ class Extraction {
   const Graph& graph_;
   const Selection& selection_;
   Diagnostics& diagnostics_;
-  std::vector<std::int64_t> start_ns_, end_ns_;
+  const RecordedTimes times_;
   std::vector<Span> spans_;
   std::vector<Index> predecessor_;
 };

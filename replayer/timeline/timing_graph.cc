@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "et_schema/trace_set.h"
-#include "replayer/timeline/rank_clock.h"
+#include "replayer/timeline/recorded_times.h"
 
 namespace reprise {
 namespace {
@@ -27,27 +27,9 @@ ActorKind KindOf(const Actor& actor) {
   return ActorKind::kTransfer;
 }
 
-// The recorded start and end of every node. A wait's are those of what its latest dependency left
-// of it, so that they need the dependencies' ends first.
-void RecordTimes(const Graph& graph, const RankClock& clock, Index first, Recording& recording) {
-  for (const Index i : graph.order()) {
-    std::int64_t start_ns = clock.Map(graph.start_ns(i));
-    std::int64_t end_ns = clock.Map(graph.start_ns(i) + graph.duration_ns(i));
-    if (recording.is_wait[first + i] != 0) {
-      for (const Index dep : graph.deps(i)) {
-        start_ns = std::max(start_ns, recording.end_ns[first + dep]);
-      }
-      end_ns = start_ns + graph.duration_ns(i);
-    }
-    recording.start_ns[first + i] = start_ns;
-    recording.end_ns[first + i] = end_ns;
-  }
-}
-
 void Append(const Graph& graph, const RankClock& clock, TimingTrace& trace) {
   const auto position = static_cast<std::int32_t>(trace.ranks.size());
   const auto first = static_cast<Index>(trace.graph.size());
-  const std::size_t size = first + graph.size();
   trace.ranks.push_back(graph.metadata().rank);
   trace.recording.clock_uncertainty_ns.push_back(graph.metadata().clock_uncertainty_ns);
   std::map<std::tuple<ActorKind, std::int64_t, std::int32_t>, std::int32_t> actors;
@@ -67,8 +49,7 @@ void Append(const Graph& graph, const RankClock& clock, TimingTrace& trace) {
     trace.recording.actor.push_back(at->second);
     trace.recording.kind.push_back(kind);
     trace.recording.rank.push_back(position);
-    trace.recording.is_wait.push_back(
-        graph.kind(i) == OpKind::kWait && graph.comm(i) == nullptr ? 1 : 0);
+    trace.recording.is_wait.push_back(IsWait(graph, i) ? 1 : 0);
     const DeviceWork* const work = graph.device_work(i);
     trace.recording.launched_before.push_back(work != nullptr && !work->launch_recorded ? 1 : 0);
     trace.step.push_back(graph.step(i));
@@ -81,10 +62,13 @@ void Append(const Graph& graph, const RankClock& clock, TimingTrace& trace) {
     }
     trace.graph.dep_offset.push_back(static_cast<Index>(trace.graph.deps.size()));
   }
-  trace.recording.start_ns.resize(size);
-  trace.recording.end_ns.resize(size);
-  RecordTimes(graph, clock, first, trace.recording);
-  trace.first.push_back(static_cast<Index>(size));
+  const RecordedTimes times = RecordedTimesOf(graph, clock);
+  const auto append = [](std::vector<std::int64_t>& all, const std::vector<std::int64_t>& of_rank) {
+    all.insert(all.end(), of_rank.begin(), of_rank.end());
+  };
+  append(trace.recording.start_ns, times.start_ns);
+  append(trace.recording.end_ns, times.end_ns);
+  trace.first.push_back(first + graph.size());
 }
 
 TimingTrace Empty() {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "replayer/timeline/rank_clock.h"
+#include "replayer/timeline/recorded_times.h"
 
 namespace reprise {
 namespace {
@@ -40,7 +40,12 @@ class RankTracks {
   RankTracks(const Graph& graph, const RankClock& clock,
              const std::map<std::string, ProcessGroup>& groups, std::optional<std::int32_t> step,
              Timeline& timeline)
-      : graph_(graph), clock_(clock), groups_(groups), step_(step), timeline_(timeline) {}
+      : graph_(graph),
+        clock_(clock),
+        end_ns_(RecordedTimesOf(graph, clock).end_ns),
+        groups_(groups),
+        step_(step),
+        timeline_(timeline) {}
 
   Status Add() {
     const std::int32_t rank = graph_.metadata().rank;
@@ -49,7 +54,6 @@ class RankTracks {
                                              .order = rank,
                                              .id = rank});
     AddSteps();
-    end_ns_.resize(graph_.size());
     slice_of_.assign(graph_.size(), kNotShown);
     for (const Index i : graph_.order()) {
       REPRISE_TRY(AddNode(i));
@@ -109,20 +113,10 @@ class RankTracks {
   }
 
   Status AddNode(Index i) {
-    const std::int64_t start_ns = clock_.Map(graph_.start_ns(i));
-    end_ns_[i] = clock_.Map(graph_.start_ns(i) + graph_.duration_ns(i));
-    const bool is_wait = graph_.kind(i) == OpKind::kWait && graph_.comm(i) == nullptr;
-    if (is_wait) {
-      // Its duration is what its latest dependency left of it.
-      std::int64_t latest_ns = start_ns;
-      for (const Index dep : graph_.deps(i)) {
-        latest_ns = std::max(latest_ns, end_ns_[dep]);
-      }
-      end_ns_[i] = latest_ns + graph_.duration_ns(i);
-    }
     if (step_ && graph_.step(i) != *step_) {
       return {};
     }
+    const std::int64_t start_ns = clock_.Map(graph_.start_ns(i));
     REPRISE_ASSIGN(const Node node, graph_.Decode(i));
     slice_of_[i] = timeline_.Add(
         Timeline::Slice{.track = TrackOf(i),
@@ -130,7 +124,7 @@ class RankTracks {
                         .duration_ns = std::max<std::int64_t>(end_ns_[i] - start_ns, 0),
                         .name = node.name,
                         .category = std::string(Name(node.op_class)),
-                        .annotations = Annotations(node, is_wait)});
+                        .annotations = Annotations(node, IsWait(graph_, i))});
     for (std::size_t d = 0; d < graph_.deps(i).size(); ++d) {
       const Index dep = graph_.deps(i)[d];
       if (!IsPlainOrder(graph_.reasons(i)[d]) && slice_of_[dep] != kNotShown) {
@@ -186,12 +180,12 @@ class RankTracks {
 
   const Graph& graph_;
   const RankClock clock_;
+  const std::vector<std::int64_t> end_ns_;
   const std::map<std::string, ProcessGroup>& groups_;
   const std::optional<std::int32_t> step_;
   Timeline& timeline_;
   Timeline::Index process_ = 0;
   std::map<std::string, Timeline::Index> tracks_;
-  std::vector<std::int64_t> end_ns_;
   std::vector<Timeline::Index> slice_of_;
 };
 

@@ -101,8 +101,9 @@ std::string Anonymizer::HeaderText(Field field, const std::string& text) {
   return Keep(field) ? text : std::string();
 }
 
-// On the set's common clock a rank's times begin at base + offset (replayer/timeline/rank_clock.h),
-// so the offset, which identifies a host, can go into the base.
+// On the set's common clock a rank's times begin at base + offset
+// (replayer/timeline/recorded_times.h), so the offset, which identifies a host, can go into the
+// base.
 void Anonymizer::Clock(const TraceMetadata& in, TraceMetadata& out) {
   const Action base = Take(Field::kBaseNs);
   const Action clock = Take(Field::kClock);
