@@ -12,7 +12,7 @@
 #include "cli/sampling_flags.h"
 #include "cli/watched_command.h"
 #include "core/clock.h"
-#include "replayer/recorded_telemetry.h"
+#include "replayer/run_directory.h"
 #include "run/run.h"
 #include "telemetry/prometheus_text.h"
 

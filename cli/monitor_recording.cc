@@ -9,7 +9,6 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/version.h"
-#include "replayer/recorded_telemetry.h"
 #include "replayer/run_directory.h"
 #include "run/schema.h"
 

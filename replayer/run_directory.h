@@ -1,4 +1,5 @@
-// The directory that a run goes into.
+// The directory that a run goes into, and what it holds of trace, machine and sampler; for replays
+// and monitored programs alike.
 #pragma once
 
 #include <string>
@@ -6,6 +7,7 @@
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "run/run.h"
+#include "telemetry/sampler.h"
 
 namespace reprise {
 
@@ -18,6 +20,10 @@ void RecordTrace(const Graph& graph, bool times, RankWriter& writer);
 // The facts of the NUMA nodes that this process may use, as far as the kernel has them. `root`:
 // what comes before "/proc" and "/sys".
 void RecordProcessPlacement(const std::string& root, RankWriter& writer);
+// Before sampling: metrics, the devices behind them, and why sources are missing.
+void DescribeSampler(const Sampler& sampler, RankWriter& writer);
+// After Sampler::Stop: what sampling took, and what went wrong with it.
+void SummarizeSampler(const Sampler& sampler, RankWriter& writer);
 // "2026-05-01T12:00:00Z", for manifests.
 [[nodiscard]] std::string UtcNow();
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/clock.h"
 #include "replayer/gathered.h"
-#include "replayer/recorded_telemetry.h"
+#include "core/clock.h"
+#include "replayer/run_directory.h"
 #include "replayer/session.h"
 
 namespace reprise {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
-#include "replayer/memory/happens_before.h"
 #include "replayer/memory/input_values.h"
 #include "replayer/memory/memory_plan.h"
 
@@ -12,6 +12,47 @@ namespace reprise {
 namespace {
 
 constexpr std::uint32_t kLivesToTheEnd = UINT32_MAX;
+
+// Which nodes have certainly ended before another one starts, whatever the timing: derived from the
+// plan's dependencies alone (vector clocks).
+class HappensBefore {
+ public:
+  // The order in further actors is ignored: the result is then incomplete, but never wrong.
+  static constexpr std::uint32_t kMaxActors = 16;
+
+  HappensBefore(const Graph& graph, const Plan& plan)
+      : actors_(std::min(static_cast<std::uint32_t>(plan.actors.size()), kMaxActors)),
+        position_(graph.size()),
+        clocks_(std::size_t{graph.size()} * actors_) {
+    std::uint32_t position = 0;
+    for (const Graph::Index i : graph.order()) {
+      position_[i] = ++position;
+      std::uint32_t* const mine = clocks_.data() + std::size_t{i} * actors_;
+      for (const std::uint32_t dep : plan.DepsOf(i)) {
+        const std::span<const std::uint32_t> known = Before(dep);
+        for (std::uint32_t a = 0; a < actors_; ++a) {
+          mine[a] = std::max(mine[a], known[a]);
+        }
+        const std::uint32_t actor = plan.work[dep].actor;
+        if (actor < actors_ && plan.work[dep].type != WorkType::kTransfer) {
+          mine[actor] = std::max(mine[actor], position_[dep]);
+        }
+      }
+    }
+  }
+  // Where the node stands in a topological order, from 1.
+  [[nodiscard]] std::uint32_t Position(Graph::Index i) const { return position_[i]; }
+  // By actor: all of its nodes up to this position are over before `i` starts; 0: none. Sequences
+  // of transfers have 0: theirs is an order of issue.
+  [[nodiscard]] std::span<const std::uint32_t> Before(Graph::Index i) const {
+    return {clocks_.data() + std::size_t{i} * actors_, actors_};
+  }
+
+ private:
+  std::uint32_t actors_;
+  std::vector<std::uint32_t> position_;
+  std::vector<std::uint32_t> clocks_;  // actors_ a node
+};
 
 class LifetimeScan {
  public:
