@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "collectives/communicator.h"
-#include "collectives/match_across.h"
-#include "collectives/plan_codec.h"
+#include "collectives/matching/matching.h"
+#include "collectives/matching/plan_codec.h"
 #include "run/run.h"
 
 namespace reprise {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cli/folded_job.h"
-#include "collectives/communicator.h"
+#include "collectives/matching/matching.h"
 
 namespace reprise {
 namespace {

@@ -10,8 +10,8 @@
 #include "cli/sampling_flags.h"
 #include "cli/source_list.h"
 #include "collectives/algorithms/algorithm.h"
-#include "collectives/communicator.h"
 #include "converters/converter.h"
+#include "core/comm.h"
 #include "core/json_fields.h"
 #include "kernels/backend.h"
 #include "kernels/kernel.h"
@@ -63,10 +63,10 @@ Json BackendRows() {
 
 Json Collectives() {
   Json rows = Json::array();
-  for (const auto& collective : CollectiveRegistry::Builtin().all()) {
-    rows.push_back({{"name", collective->name()},
-                    {"point_to_point", IsPointToPoint(collective->kind())},
-                    {"busbw_factor_of_4_ranks", BusFactor(collective->kind(), 4)}});
+  for (const CommKind kind : kCommKinds) {
+    rows.push_back({{"name", Name(kind)},
+                    {"point_to_point", IsPointToPoint(kind)},
+                    {"busbw_factor_of_4_ranks", BusFactor(kind, 4)}});
   }
   return rows;
 }
@@ -81,11 +81,11 @@ Json Formats() {
 
 Json Algorithms() {
   Json rows = Json::array();
-  for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
+  for (const auto& algorithm : BuiltinAlgorithms()) {
     Json kinds = Json::array();
-    for (const auto& collective : CollectiveRegistry::Builtin().all()) {
-      if (algorithm->Supports(collective->kind())) {
-        kinds.push_back(collective->name());
+    for (const CommKind kind : kCommKinds) {
+      if (algorithm->Supports(kind)) {
+        kinds.push_back(Name(kind));
       }
     }
     rows.push_back(

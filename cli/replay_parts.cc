@@ -1,6 +1,6 @@
 #include "cli/replay_parts.h"
 
-#include "collectives/transport/mpi_version.h"
+#include "collectives/communicator.h"
 
 namespace reprise {
 

@@ -12,7 +12,7 @@
 #include "cli/folded_transfers.h"
 #include "cli/timing_text.h"
 #include "cli/verbose.h"
-#include "collectives/communicator.h"
+#include "collectives/matching/matching.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "core/text.h"

@@ -12,28 +12,34 @@
 
 namespace reprise {
 
+// Numbers, enumerations and structs of them; strings; vectors of numbers.
 class ByteWriter {
  public:
-  template <typename T>
-  void Put(T value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const auto* bytes = reinterpret_cast<const char*>(&value);
-    text_.append(bytes, sizeof(T));
-  }
-  void PutString(const std::string& text) {
-    Put(static_cast<std::uint32_t>(text.size()));
-    text_ += text;
-  }
-  void PutList(const std::vector<std::int64_t>& list) {
-    Put(static_cast<std::uint32_t>(list.size()));
-    for (const std::int64_t value : list) {
-      Put(value);
-    }
+  template <typename... T>
+  void Put(const T&... values) {
+    (Append(values), ...);
   }
   [[nodiscard]] std::size_t bytes() const { return text_.size(); }
   std::string Take() { return std::move(text_); }
 
  private:
+  template <typename T>
+  void Append(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    text_.append(reinterpret_cast<const char*>(&value), sizeof(T));
+  }
+  void Append(const std::string& text) {
+    Append(static_cast<std::uint32_t>(text.size()));
+    text_ += text;
+  }
+  template <typename T>
+  void Append(const std::vector<T>& list) {
+    Append(static_cast<std::uint32_t>(list.size()));
+    for (const T& value : list) {
+      Append(value);
+    }
+  }
+
   std::string text_;
 };
 
@@ -41,40 +47,44 @@ class ByteWriter {
 class ByteReader {
  public:
   explicit ByteReader(std::string_view text) : text_(text) {}
+  template <typename... T>
+  void Read(T&... values) {
+    (Take(values), ...);
+  }
   template <typename T>
   T Get() {
     T value{};
-    if (text_.size() < sizeof(T)) {
-      ok_ = false;
-      text_ = {};
-      return value;
-    }
-    std::memcpy(&value, text_.data(), sizeof(T));
-    text_.remove_prefix(sizeof(T));
+    Take(value);
     return value;
-  }
-  std::string GetString() {
-    const auto size = Get<std::uint32_t>();
-    if (size > text_.size()) {
-      ok_ = false;
-      return {};
-    }
-    std::string result(text_.substr(0, size));
-    text_.remove_prefix(size);
-    return result;
-  }
-  std::vector<std::int64_t> GetList() {
-    const auto size = Get<std::uint32_t>();
-    std::vector<std::int64_t> list;
-    for (std::uint32_t i = 0; i < size && ok_; ++i) {
-      list.push_back(Get<std::int64_t>());
-    }
-    return list;
   }
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool AtEnd() const { return text_.empty(); }
 
  private:
+  // The next bytes; empty if there are fewer.
+  std::string_view Next(std::size_t bytes) {
+    ok_ = ok_ && bytes <= text_.size();
+    const std::string_view next = ok_ ? text_.substr(0, bytes) : std::string_view();
+    text_ = ok_ ? text_.substr(bytes) : std::string_view();
+    return next;
+  }
+  template <typename T>
+  void Take(T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    value = T{};
+    if (const std::string_view bytes = Next(sizeof(T)); ok_) {
+      std::memcpy(&value, bytes.data(), sizeof(T));
+    }
+  }
+  void Take(std::string& text) { text = Next(Get<std::uint32_t>()); }
+  template <typename T>
+  void Take(std::vector<T>& list) {
+    list.clear();
+    for (auto size = Get<std::uint32_t>(); size > 0 && ok_; --size) {
+      list.push_back(Get<T>());
+    }
+  }
+
   std::string_view text_;
   bool ok_ = true;
 };

@@ -133,6 +133,9 @@ class Communicator {
 // 0 of 1. Longer messages than `max_message_bytes` are cut (MPI counts are ints).
 [[nodiscard]] Result<std::unique_ptr<Communicator>> CreateMpiCommunicator(
     int* argc, char*** argv, std::int64_t max_message_bytes = std::int64_t{1} << 30);
+// Name and version of the MPI library that the process has loaded ("Open MPI v4.1.4"). May be
+// called before MPI is initialised, and by any thread.
+[[nodiscard]] std::string MpiLibraryVersion();
 // `size` ranks in this process, one thread each.
 [[nodiscard]] std::vector<std::unique_ptr<Communicator>> CreateLocalCommunicators(int size);
 
@@ -151,66 +154,7 @@ struct GroupPlace {
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
 };
 
-struct CheckResult {
-  std::int64_t wrong = 0;  // elements
-  std::string first;       // "element 17 is 3, expected 5"
-};
-
-// One kind of collective, registered in builtin.def: algebra that does not depend on transport.
-class Collective {
- public:
-  virtual ~Collective() = default;
-  [[nodiscard]] virtual CommKind kind() const = 0;
-  [[nodiscard]] virtual std::string_view name() const { return Name(kind()); }
-  // Exactly representable input of a rank (small integers), so that any order of summation is
-  // exact. `in` holds spec.in_bytes, or more, which stays untouched.
-  virtual void FillInput(const CommSpec& spec, const GroupPlace& place,
-                         std::span<std::byte> in) const = 0;
-  // Compares `out` with what must be there afterwards, in closed form: from this rank's spec and
-  // the group's shape alone. `in_splits_of[r]` are the in_splits of every member; needed only by an
-  // uneven all_to_all whose spec has no out_splits, else may be empty. A rank that receives nothing
-  // (not the root of a reduce, the sender of a send) has nothing wrong.
-  [[nodiscard]] virtual CheckResult Check(
-      const CommSpec& spec, const GroupPlace& place,
-      const std::vector<std::vector<std::int64_t>>& in_splits_of,
-      std::span<const std::byte> out) const = 0;
-  // Check() as a Status: CheckFailed naming kind, group and the first wrong element.
-  [[nodiscard]] Status Verify(const CommSpec& spec, const GroupPlace& place,
-                              const std::vector<std::vector<std::int64_t>>& in_splits_of,
-                              std::span<const std::byte> out) const;
-};
-class CollectiveRegistry {
- public:
-  static const CollectiveRegistry& Builtin();
-  [[nodiscard]] std::span<const std::unique_ptr<Collective>> all() const { return collectives_; }
-  [[nodiscard]] const Collective* Find(CommKind kind) const;
-
- private:
-  CollectiveRegistry();
-  std::vector<std::unique_ptr<Collective>> collectives_;
-};
-
-// What one rank is about to do in one sequence.
-struct PlannedTransfer {
-  std::uint64_t node_id = 0;
-  CommSpec spec;
-  bool operator==(const PlannedTransfer&) const = default;
-};
+// Of a group id, the ranks; empty: unknown.
 using RanksOfGroup = std::function<std::vector<std::int32_t>(const std::string&)>;
-
-// Completes splits that a member's plan lacks: PyTorch's all_gather of different sizes records no
-// splits, and one rank of an uneven all_to_all may hold even ones. Writes the splits that follow
-// from the other members' sizes into every plan; contradictory plans stay as they are.
-void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
-                    const RanksOfGroup& ranks_of_group);
-
-// For sets whose plans are all in one process; ranks of a run use MatchAcross (match_across.h).
-// The n-th transfer of each sequence must agree on every member: kind, dtype, sizes, root, splits;
-// every send needs its recv. `plans[r]` is rank r's list in issue order; groups map ids to ranks
-// (empty: unknown id). One message per mismatch, naming both ranks' node ids and what differs;
-// success if none. Transfers to the outside are not compared. Of each sequence only the first
-// mismatch is reported, the rest counted.
-[[nodiscard]] Status MatchTransfers(const std::vector<std::vector<PlannedTransfer>>& plans,
-                                    const RanksOfGroup& ranks_of_group);
 
 }  // namespace reprise

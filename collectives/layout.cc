@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "collectives/host_reduction.h"
@@ -58,8 +59,9 @@ std::int64_t Sum(const std::vector<std::int64_t>& values) {
 
 // all_gather, gather (own = in, total = out), reduce_scatter, scatter (own = out, total = in):
 // one buffer of a block per member, and this rank's own block.
-void LayBlocks(const CommSpec& spec, const GroupPlace& place, bool total_is_out, bool has_total,
+void LayBlocks(const CommSpec& spec, const GroupPlace& place, bool has_total,
                TransferLayout& layout, Checker& checker) {
+  const bool total_is_out = IsGathering(spec.kind);
   const std::int64_t own = total_is_out ? spec.in_bytes : spec.out_bytes;
   const std::int64_t total = total_is_out ? spec.out_bytes : spec.in_bytes;
   const auto& splits = total_is_out ? spec.out_splits : spec.in_splits;
@@ -147,16 +149,6 @@ void LayWhole(const CommSpec& spec, bool is_root, TransferLayout& layout, Checke
 
 }  // namespace
 
-bool IsReduction(CommKind kind) {
-  return kind == CommKind::kAllReduce || kind == CommKind::kReduce ||
-         kind == CommKind::kReduceScatter;
-}
-
-bool HasRoot(CommKind kind) {
-  return kind == CommKind::kReduce || kind == CommKind::kGather || kind == CommKind::kScatter ||
-         kind == CommKind::kBroadcast;
-}
-
 int PositionOf(std::int32_t global_rank, std::span<const std::int32_t> ranks) {
   // In the group of all ranks, or a prefix of it, the position is the rank: no search.
   const auto at = static_cast<std::size_t>(global_rank);
@@ -176,6 +168,12 @@ Status CheckBuffers(const CommSpec& spec, const TransferLayout& layout, std::siz
                                   layout.out_bytes));
   }
   return {};
+}
+
+bool Overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  const std::less<> before;
+  return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) &&
+         before(b.data(), a.data() + a.size());
 }
 
 Status CheckGroup(const std::vector<std::int32_t>& ranks, int world_size) {
@@ -215,16 +213,12 @@ Result<TransferLayout> LayoutOf(const CommSpec& spec, const GroupPlace& place) {
   const bool is_root = layout.root == place.rank;
   switch (spec.kind) {
     case CommKind::kAllGather:
-      LayBlocks(spec, place, true, true, layout, checker);
+    case CommKind::kReduceScatter:
+      LayBlocks(spec, place, true, layout, checker);
       break;
     case CommKind::kGather:
-      LayBlocks(spec, place, true, is_root, layout, checker);
-      break;
     case CommKind::kScatter:
-      LayBlocks(spec, place, false, is_root, layout, checker);
-      break;
-    case CommKind::kReduceScatter:
-      LayBlocks(spec, place, false, true, layout, checker);
+      LayBlocks(spec, place, is_root, layout, checker);
       break;
     case CommKind::kAllToAll:
       LayAllToAll(spec, place, layout, checker);

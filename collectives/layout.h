@@ -16,7 +16,10 @@
 // list on every member, on ranks that neither read nor write it too.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "collectives/communicator.h"
@@ -44,13 +47,12 @@ struct TransferLayout {
 // Whether the buffers hold what the layout reads and writes.
 [[nodiscard]] Status CheckBuffers(const CommSpec& spec, const TransferLayout& layout,
                                   std::size_t in_bytes, std::size_t out_bytes);
+[[nodiscard]] bool Overlap(std::span<const std::byte> a, std::span<const std::byte> b);
 // Whether `ranks` can be a group: not empty, within the run, each once.
 [[nodiscard]] Status CheckGroup(const std::vector<std::int32_t>& ranks, int world_size);
 
 // "all_reduce #12 of group 'tp'": how messages name a transfer.
 [[nodiscard]] std::string Describe(const CommSpec& spec);
-[[nodiscard]] bool IsReduction(CommKind kind);
-[[nodiscard]] bool HasRoot(CommKind kind);
 // Position of a global rank in the group, -1 if it is no member.
 [[nodiscard]] int PositionOf(std::int32_t global_rank, std::span<const std::int32_t> ranks);
 

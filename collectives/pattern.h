@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
-#include "collectives/communicator.h"
 #include "core/comm.h"
 
 namespace reprise {
@@ -24,6 +24,11 @@ using PatternValues = std::array<std::int64_t, kPatternPeriod>;
 // combination is exact: partial results stay below the dtype's largest exact integer.
 [[nodiscard]] PatternValues ReductionInput(DType dtype, ReduceOp op, int rank, int size);
 [[nodiscard]] PatternValues ReductionResult(DType dtype, ReduceOp op, int size);
+
+struct CheckResult {
+  std::int64_t wrong = 0;  // elements
+  std::string first;       // "element 17 is 3, expected 5"
+};
 
 // Element i of `data` is values[(i + phase) % kPatternPeriod].
 void WritePattern(DType dtype, const PatternValues& values, std::int64_t phase,

@@ -220,8 +220,8 @@ class Finisher {
 
   [[nodiscard]] ActorKey KeyOf(const Node& node) const {
     if (node.comm) {
-      const MatchKey key = SequenceOf(*node.comm, rank_);
-      return {2, key.src, key.dst, key.group};
+      const SequenceKey key = SequenceOf(*node.comm, rank_);
+      return {2, key.source, key.destination, key.group};
     }
     return {static_cast<int>(node.actor.kind), node.actor.device, node.actor.id, ""};
   }

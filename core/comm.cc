@@ -57,6 +57,18 @@ std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
                               : std::optional(static_cast<ReduceOp>(found - names.begin()));
 }
 
+SequenceKey SequenceOf(const CommSpec& spec, std::int32_t rank) {
+  SequenceKey key{.group = spec.group};
+  if (spec.kind == CommKind::kSend) {
+    key.source = rank;
+    key.destination = spec.peer;
+  } else if (spec.kind == CommKind::kRecv) {
+    key.source = spec.peer;
+    key.destination = rank;
+  }
+  return key;
+}
+
 std::int64_t ContributedBytes(const CommSpec& spec) {
   switch (spec.kind) {
     case CommKind::kBroadcast:

@@ -1,6 +1,8 @@
 // Collectives and point-to-point transfers, as plain values shared by converter, files and engine.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +29,10 @@ enum class CommKind : std::uint8_t {
 };
 REPRISE_NAMES(CommKind, "all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast",
               "all_to_all", "reduce_scatter", "barrier", "send", "recv");
+inline constexpr std::array kCommKinds = {
+    CommKind::kAllReduce, CommKind::kReduce,    CommKind::kAllGather, CommKind::kGather,
+    CommKind::kScatter,   CommKind::kBroadcast, CommKind::kAllToAll,  CommKind::kReduceScatter,
+    CommKind::kBarrier,   CommKind::kSend,      CommKind::kRecv};
 enum class ReduceOp : std::uint8_t {
   kSum,
   kAvg,
@@ -46,8 +52,29 @@ inline constexpr int kPremulFactor = 2;
 // By name; nccl-tests' and PyTorch's spellings all parse.
 [[nodiscard]] std::optional<CommKind> ParseCommKind(std::string_view text);
 [[nodiscard]] std::optional<ReduceOp> ParseReduceOp(std::string_view text);
-[[nodiscard]] inline bool IsPointToPoint(CommKind kind) {
+[[nodiscard]] constexpr bool IsPointToPoint(CommKind kind) {
   return kind == CommKind::kSend || kind == CommKind::kRecv;
+}
+// The result is a combination of all contributions.
+[[nodiscard]] constexpr bool IsReduction(CommKind kind) {
+  return kind == CommKind::kAllReduce || kind == CommKind::kReduce ||
+         kind == CommKind::kReduceScatter;
+}
+[[nodiscard]] constexpr bool HasRoot(CommKind kind) {
+  return kind == CommKind::kReduce || kind == CommKind::kGather || kind == CommKind::kScatter ||
+         kind == CommKind::kBroadcast;
+}
+// One block of each member comes together: a member's own is what it puts in.
+[[nodiscard]] constexpr bool IsGathering(CommKind kind) {
+  return kind == CommKind::kAllGather || kind == CommKind::kGather;
+}
+// A buffer of one block for each member is taken apart: a member's own is what it receives.
+[[nodiscard]] constexpr bool IsScattering(CommKind kind) {
+  return kind == CommKind::kReduceScatter || kind == CommKind::kScatter;
+}
+// A buffer of the transfer has a block for each member.
+[[nodiscard]] constexpr bool HasBlocks(CommKind kind) {
+  return IsGathering(kind) || IsScattering(kind) || kind == CommKind::kAllToAll;
 }
 
 // How sure we are of a transfer's process group.
@@ -86,6 +113,18 @@ struct CommSpec {
   bool outside = false;
   bool operator==(const CommSpec&) const = default;
 };
+
+// The transfers among which order matters: the collectives of a group, or its point-to-point
+// transfers from one rank to another.
+struct SequenceKey {
+  std::string group;
+  std::int32_t source = -1;
+  std::int32_t destination = -1;
+  [[nodiscard]] bool IsPointToPoint() const { return source >= 0 || destination >= 0; }
+  auto operator<=>(const SequenceKey&) const = default;
+};
+// `rank`: whose transfer it is.
+[[nodiscard]] SequenceKey SequenceOf(const CommSpec& spec, std::int32_t rank);
 
 // Bytes that one member puts in, as Chakra's comm_size means them: in_bytes; of a broadcast or
 // scatter, whose members have only one side, and of a receive the larger side. For matching members

@@ -273,16 +273,4 @@ Result<bool> TraceSet::Verify() const {
   return checksums.known();
 }
 
-MatchKey SequenceOf(const CommSpec& spec, std::int32_t rank) {
-  MatchKey key{.group = spec.group};
-  if (spec.kind == CommKind::kSend) {
-    key.src = rank;
-    key.dst = spec.peer;
-  } else if (spec.kind == CommKind::kRecv) {
-    key.src = spec.peer;
-    key.dst = rank;
-  }
-  return key;
-}
-
 }  // namespace reprise

@@ -88,13 +88,4 @@ struct ValidationReport {
 };
 [[nodiscard]] ValidationReport ValidateFile(const std::string& path);
 
-// The cross-rank check before a replay: the n-th transfer of each sequence must agree in kind,
-// dtype, sizes, root on every member. One message per mismatch naming both nodes.
-struct MatchKey {
-  std::string group;
-  std::int32_t src = -1, dst = -1;  // point-to-point sequences; -1 for collectives
-  auto operator<=>(const MatchKey&) const = default;
-};
-[[nodiscard]] MatchKey SequenceOf(const CommSpec& spec, std::int32_t rank);
-
 }  // namespace reprise

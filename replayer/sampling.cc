@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "replayer/gathered.h"
+#include "collectives/gathered.h"
 #include "core/clock.h"
 #include "replayer/run_directory.h"
 #include "replayer/session.h"

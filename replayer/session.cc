@@ -3,19 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <thread>
 
 #include "collectives/algorithms/group.h"
+#include "collectives/gathered.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "kernels/backend.h"
 #include "kernels/call_lowering.h"
 #include "replayer/device_choice.h"
-#include "replayer/gathered.h"
 #include "replayer/shared_set.h"
 #include "replayer/work_sums.h"
 
@@ -121,10 +121,7 @@ Status Session::CreateGroups() {
 }
 
 bool Session::UsesDevice() const {
-  return std::any_of(plan_.work.begin(), plan_.work.end(), [](const Work& work) {
-    return work.type == WorkType::kCompute &&
-           (work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate);
-  });
+  return std::any_of(plan_.work.begin(), plan_.work.end(), std::mem_fn(&Work::Computes));
 }
 
 Status Session::OpenDevice() {
@@ -210,16 +207,8 @@ Result<DeviceLimits> Session::SharedLimits() {
   if (device_ != nullptr && first - keys.begin() == communicator_.rank()) {
     measured = MeasureLimits(*device_);
   }
-  const DeviceLimits limits = measured.value_or(DeviceLimits{});
-  REPRISE_ASSIGN(const auto rows, communicator_.AllGather(fmt::format(
-                                      "{} {}", limits.flops_per_second, limits.bytes_per_second)));
-  if (!measured) {
-    return measured;
-  }
-  DeviceLimits shared;
-  std::istringstream fields(rows[static_cast<std::size_t>(first - keys.begin())]);
-  fields >> shared.flops_per_second >> shared.bytes_per_second;
-  return shared;
+  REPRISE_ASSIGN(const auto limits, GatherValues(communicator_, measured.value_or(DeviceLimits{})));
+  return measured ? limits[static_cast<std::size_t>(first - keys.begin())] : measured;
 }
 
 // Ranks share a device; a CPU device's threads may have cores of their own.
@@ -280,13 +269,9 @@ Result<std::int64_t> Session::StartSkewNs() {
   const TraceMetadata& metadata = graph_->metadata();
   const std::int64_t first_ns = metadata.steps.empty() ? 0 : metadata.steps.front().start_ns;
   const std::int64_t mine_ns = metadata.base_ns + metadata.clock_offset_ns + first_ns;
-  REPRISE_ASSIGN(const auto all, communicator_.AllGather(std::to_string(mine_ns)));
-  std::int64_t earliest_ns = mine_ns;
-  for (const std::string& text : all) {
-    earliest_ns = std::min<std::int64_t>(earliest_ns, std::stoll(text));
-  }
-  return static_cast<std::int64_t>(static_cast<double>(mine_ns - earliest_ns) *
-                                   request_.options.GapFactor());
+  REPRISE_ASSIGN(const auto all_ns, GatherValues(communicator_, mine_ns));
+  const std::int64_t late_ns = mine_ns - *std::min_element(all_ns.begin(), all_ns.end());
+  return static_cast<std::int64_t>(static_cast<double>(late_ns) * request_.options.GapFactor());
 }
 
 Watchdog::Callbacks Session::WatchdogCallbacks() {

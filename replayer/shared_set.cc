@@ -5,41 +5,20 @@
 
 #include "collectives/algorithms/group.h"
 #include "collectives/byte_text.h"
-#include "collectives/group_rounds.h"
+#include "collectives/matching/group_rounds.h"
 #include "replayer/plan/rank_mapping.h"
 
 namespace reprise {
-namespace {
-
-void PutRanks(ByteWriter& writer, const std::vector<std::int32_t>& ranks) {
-  writer.PutList({ranks.begin(), ranks.end()});
-}
-std::vector<std::int32_t> GetRanks(ByteReader& reader) {
-  std::vector<std::int32_t> ranks;
-  for (const std::int64_t rank : reader.GetList()) {
-    ranks.push_back(static_cast<std::int32_t>(rank));
-  }
-  return ranks;
-}
-
-}  // namespace
 
 std::string EncodeSet(const TraceSet& set) {
   ByteWriter writer;
-  writer.PutString(set.directory);
-  writer.PutString(set.name);
-  writer.Put(set.world_size);
-  PutRanks(writer, set.missing);
-  writer.Put(static_cast<std::uint64_t>(set.files.size()));
+  writer.Put(set.directory, set.name, set.world_size, set.missing, set.files.size());
   for (const auto& [rank, path] : set.files) {
-    writer.Put(rank);
-    writer.PutString(path);
+    writer.Put(rank, path);
   }
-  writer.Put(static_cast<std::uint64_t>(set.groups.size()));
+  writer.Put(set.groups.size());
   for (const auto& [id, group] : set.groups) {
-    writer.PutString(group.id);
-    writer.PutString(group.description);
-    PutRanks(writer, group.ranks);
+    writer.Put(group.id, group.description, group.ranks);
   }
   return writer.Take();
 }
@@ -47,18 +26,14 @@ std::string EncodeSet(const TraceSet& set) {
 TraceSet DecodeSet(std::string_view text) {
   ByteReader reader(text);
   TraceSet set;
-  set.directory = reader.GetString();
-  set.name = reader.GetString();
-  set.world_size = reader.Get<std::int32_t>();
-  set.missing = GetRanks(reader);
-  for (auto files = reader.Get<std::uint64_t>(); files > 0 && reader.ok(); --files) {
+  reader.Read(set.directory, set.name, set.world_size, set.missing);
+  for (auto files = reader.Get<std::size_t>(); files > 0 && reader.ok(); --files) {
     const auto rank = reader.Get<std::int32_t>();
-    set.files[rank] = reader.GetString();
+    reader.Read(set.files[rank]);
   }
-  for (auto groups = reader.Get<std::uint64_t>(); groups > 0 && reader.ok(); --groups) {
-    ProcessGroup group{.id = reader.GetString()};
-    group.description = reader.GetString();
-    group.ranks = GetRanks(reader);
+  for (auto groups = reader.Get<std::size_t>(); groups > 0 && reader.ok(); --groups) {
+    ProcessGroup group;
+    reader.Read(group.id, group.description, group.ranks);
     set.groups[group.id] = std::move(group);
   }
   return set;
@@ -72,9 +47,8 @@ Result<TraceSet> OpenTogether(Communicator& communicator, const std::string& dir
   ByteWriter news;
   if (communicator.rank() == 0) {
     const auto opened = OpenChosen(directory, part);
-    news.Put(opened.has_value());
-    news.Put(opened ? ErrorKind::kBadInput : opened.error().kind);
-    news.PutString(opened ? EncodeSet(*opened) : opened.error().message);
+    news.Put(opened.has_value(), opened ? ErrorKind::kBadInput : opened.error().kind,
+             opened ? EncodeSet(*opened) : opened.error().message);
   }
   std::vector<std::int32_t> all(static_cast<std::size_t>(communicator.size()));
   std::iota(all.begin(), all.end(), 0);
@@ -90,7 +64,7 @@ Result<TraceSet> OpenTogether(Communicator& communicator, const std::string& dir
   ByteReader reader(*text);
   const bool opened = reader.Get<bool>();
   const auto kind = reader.Get<ErrorKind>();
-  const std::string rest = reader.GetString();
+  const std::string rest = reader.Get<std::string>();
   if (!opened) {
     return Fail(kind, rest);
   }

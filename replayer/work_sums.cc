@@ -1,9 +1,5 @@
 #include "replayer/work_sums.h"
 
-#include <fmt/format.h>
-
-#include <sstream>
-
 namespace reprise {
 
 void WorkSums::Add(const WorkSums& other) {
@@ -22,17 +18,6 @@ UnknownWork WorkSums::Unknown() const {
   return {.share = timed ? share(unknown_ns, recorded_ns) : share(unknown_nodes, nodes),
           .timed = timed,
           .shapes = shapes};
-}
-
-std::string WorkSums::Encode() const {
-  return fmt::format("{} {} {} {} {:d}", recorded_ns, unknown_ns, nodes, unknown_nodes, shapes);
-}
-
-WorkSums WorkSums::Decode(const std::string& text) {
-  WorkSums sums;
-  std::istringstream in(text);
-  in >> sums.recorded_ns >> sums.unknown_ns >> sums.nodes >> sums.unknown_nodes >> sums.shapes;
-  return sums;
 }
 
 WorkSums SumWork(const Graph& graph, const Plan& plan) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/unknown_work.h"
 #include "replayer/plan/plan.h"
@@ -16,8 +15,6 @@ struct WorkSums {
 
   void Add(const WorkSums& other);
   [[nodiscard]] UnknownWork Unknown() const;
-  [[nodiscard]] std::string Encode() const;
-  [[nodiscard]] static WorkSums Decode(const std::string& text);
 };
 
 [[nodiscard]] WorkSums SumWork(const Graph& graph, const Plan& plan);

@@ -49,15 +49,9 @@ class Algorithm {
   [[nodiscard]] virtual Lane Plan(const LaneShape& shape) const = 0;
 };
 
-class AlgorithmRegistry {
- public:
-  static const AlgorithmRegistry& Builtin();
-  [[nodiscard]] std::span<const std::unique_ptr<Algorithm>> all() const { return algorithms_; }
-  [[nodiscard]] const Algorithm* Find(std::string_view name) const;
-
- private:
-  AlgorithmRegistry();
-  std::vector<std::unique_ptr<Algorithm>> algorithms_;
-};
+// Those of builtin.def, in its order.
+[[nodiscard]] std::span<const std::unique_ptr<Algorithm>> BuiltinAlgorithms();
+// Null: there is none of this name.
+[[nodiscard]] const Algorithm* FindAlgorithm(std::string_view name);
 
 }  // namespace reprise

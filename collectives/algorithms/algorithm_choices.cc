@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "collectives/algorithms/algorithm.h"
-#include "collectives/communicator.h"
 #include "core/bytes.h"
 #include "core/nearest.h"
 #include "core/text.h"
@@ -18,7 +17,7 @@ constexpr std::string_view kOwn = "mpi";
 
 std::vector<std::string> Names() {
   std::vector<std::string> names = {std::string(kOwn)};
-  for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
+  for (const auto& algorithm : BuiltinAlgorithms()) {
     names.emplace_back(algorithm->name());
   }
   return names;
@@ -62,9 +61,9 @@ Status SetOption(std::string_view text, AlgorithmChoice& choice) {
 
 std::string KnownKinds(const Algorithm& algorithm) {
   std::vector<std::string_view> kinds;
-  for (const auto& collective : CollectiveRegistry::Builtin().all()) {
-    if (algorithm.Supports(collective->kind())) {
-      kinds.push_back(collective->name());
+  for (const CommKind kind : kCommKinds) {
+    if (algorithm.Supports(kind)) {
+      kinds.push_back(Name(kind));
     }
   }
   return fmt::format("{}", fmt::join(kinds, ", "));
@@ -76,7 +75,7 @@ Result<AlgorithmChoice> ParseAlgorithm(std::string_view text) {
   AlgorithmChoice choice;
   const std::vector<std::string_view> parts = SplitText(text, ',');
   const std::string_view name = parts.front();
-  choice.algorithm = AlgorithmRegistry::Builtin().Find(name);
+  choice.algorithm = FindAlgorithm(name);
   if (choice.algorithm == nullptr && name != kOwn) {
     return UsageError(fmt::format("--algo: unknown algorithm '{}'; there are {}{}", name,
                                   fmt::join(Names(), ", "), DidYouMean(name, Names())));

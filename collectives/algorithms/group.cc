@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -105,10 +104,7 @@ class GroupTransfer final : public Transfer {
 // Where In may lie in Out, or Out in In, without a copy: what algorithms allow.
 bool MustCopy(const CommSpec& spec, const TransferLayout& layout, int rank,
               std::span<const std::byte> in, std::span<const std::byte> out) {
-  const std::less<> before;
-  const bool overlap = !in.empty() && !out.empty() && before(in.data(), out.data() + out.size()) &&
-                       before(out.data(), in.data() + in.size());
-  if (!overlap) {
+  if (!Overlap(in, out)) {
     return false;
   }
   switch (spec.kind) {

@@ -5,10 +5,6 @@
 namespace reprise {
 namespace {
 
-bool IsWhole(CommKind kind) {
-  return kind == CommKind::kAllReduce || kind == CommKind::kReduce || kind == CommKind::kBroadcast;
-}
-
 std::vector<std::int64_t> BlocksOf(const std::vector<std::int64_t>& blocks, std::int64_t even,
                                    int size) {
   return blocks.empty() ? std::vector<std::int64_t>(static_cast<std::size_t>(size), even) : blocks;
@@ -30,18 +26,17 @@ Slices::Slices(const CommSpec& spec, const TransferLayout& layout, int rank, int
   }
   const std::int64_t unit = layout.element_bytes;
   std::int64_t longest = 0;
-  if (IsWhole(spec.kind)) {
+  if (!HasBlocks(spec.kind)) {
     whole_bytes_ = longest = std::max({layout.in_bytes, layout.out_bytes, layout.block_bytes});
     share_bytes_ = std::max(lane_bytes / unit, std::int64_t{1}) * unit;
   } else {
-    const bool gathers = spec.kind == CommKind::kAllGather || spec.kind == CommKind::kGather;
+    const bool gathers = IsGathering(spec.kind);
     const bool exchanges = spec.kind == CommKind::kAllToAll;
     blocks_ = BlocksOf(gathers ? layout.out_blocks : layout.in_blocks, layout.block_bytes, size);
     if (exchanges) {
       out_blocks_ = BlocksOf(layout.out_blocks, layout.block_bytes, size);
     }
-    const bool rooted = spec.kind == CommKind::kGather || spec.kind == CommKind::kScatter;
-    has_blocks_buffer_ = !rooted || layout.root == rank;
+    has_blocks_buffer_ = !HasRoot(spec.kind) || layout.root == rank;
     share_bytes_ = std::max(lane_bytes / size / unit, std::int64_t{1}) * unit;
     longest = *std::ranges::max_element(blocks_);
     if (exchanges) {

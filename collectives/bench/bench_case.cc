@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
-#include "collectives/layout.h"
+#include "collectives/checked_data.h"
+#include "collectives/gathered.h"
 
 namespace reprise {
-
-bool HasBlocks(CommKind kind) {
-  return kind == CommKind::kAllGather || kind == CommKind::kGather || kind == CommKind::kScatter ||
-         kind == CommKind::kAllToAll || kind == CommKind::kReduceScatter;
-}
 
 bool HasInPlace(CommKind kind) {
   return !IsPointToPoint(kind) && kind != CommKind::kAllToAll && kind != CommKind::kBarrier;
@@ -49,20 +44,11 @@ std::vector<CommSpec> BenchCase::MakeSpecs(CommKind kind, ReduceOp op) const {
       recv.out_bytes = BlockBytes();
       return {recv, spec};
     }
-    case CommKind::kAllGather:
-    case CommKind::kGather:
-      spec.in_bytes = BlockBytes();
-      spec.out_bytes = row_.bytes;
-      break;
-    case CommKind::kReduceScatter:
-    case CommKind::kScatter:
-      spec.in_bytes = row_.bytes;
-      spec.out_bytes = BlockBytes();
-      break;
     case CommKind::kBarrier:
       break;
     default:
-      spec.in_bytes = spec.out_bytes = row_.bytes;
+      spec.in_bytes = IsGathering(kind) ? BlockBytes() : row_.bytes;
+      spec.out_bytes = IsScattering(kind) ? BlockBytes() : row_.bytes;
   }
   return {spec};
 }
@@ -72,16 +58,8 @@ BenchCase::Offsets BenchCase::OffsetsOf(const CommSpec& spec, bool in_place) con
   if (!in_place) {
     return {.in = 0, .out = spec.in_bytes};
   }
-  switch (spec.kind) {
-    case CommKind::kAllGather:
-    case CommKind::kGather:
-      return {.in = BlockBytes() * place_.rank, .out = 0};
-    case CommKind::kReduceScatter:
-    case CommKind::kScatter:
-      return {.in = 0, .out = BlockBytes() * place_.rank};
-    default:
-      return {};
-  }
+  const std::int64_t own = BlockBytes() * place_.rank;
+  return {.in = IsGathering(spec.kind) ? own : 0, .out = IsScattering(spec.kind) ? own : 0};
 }
 
 void BenchCase::Allocate(bool in_place) {
@@ -126,15 +104,14 @@ void BenchCase::Fill() {
   // What is not written must show: everything else is neither input nor a likely result.
   std::ranges::fill(memory_, std::byte{0xEE});
   for (std::size_t i = 0; i < specs_.size(); ++i) {
-    CollectiveRegistry::Builtin().Find(specs_[i].kind)->FillInput(specs_[i], place_, In(i));
+    FillInput(specs_[i], place_, In(i));
   }
 }
 
 std::int64_t BenchCase::CountWrong() {
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < specs_.size(); ++i) {
-    const Collective* collective = CollectiveRegistry::Builtin().Find(specs_[i].kind);
-    wrong += collective->Check(specs_[i], place_, {}, Out(i)).wrong;
+    wrong += CheckOutput(specs_[i], place_, Out(i)).wrong;
   }
   return wrong;
 }
@@ -148,17 +125,14 @@ void SetRates(const BenchRow& row, CommKind kind, int ranks, BenchTiming& timing
 
 Result<BenchTiming> CombineRanks(Communicator& communicator, const BenchRow& row, CommKind kind,
                                  std::int64_t mine_ns, std::int64_t wrong) {
-  const std::int64_t mine[2] = {mine_ns, wrong};
-  REPRISE_ASSIGN(
-      const std::vector<std::string> all,
-      communicator.AllGather(std::string(reinterpret_cast<const char*>(mine), sizeof(mine))));
-  BenchTiming timing;
-  timing.wrong = 0;
-  for (const std::string& text : all) {
-    std::int64_t theirs[2] = {0, 0};
-    std::memcpy(theirs, text.data(), std::min(text.size(), sizeof(theirs)));
-    timing.time_ns += theirs[0] / communicator.size();
-    timing.wrong += theirs[1];
+  struct Mine {
+    std::int64_t time_ns, wrong;
+  };
+  REPRISE_ASSIGN(const auto all, GatherValues(communicator, Mine{mine_ns, wrong}));
+  BenchTiming timing{.wrong = 0};
+  for (const Mine& theirs : all) {
+    timing.time_ns += theirs.time_ns / communicator.size();
+    timing.wrong += theirs.wrong;
   }
   SetRates(row, kind, communicator.size(), timing);
   return timing;

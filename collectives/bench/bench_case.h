@@ -10,8 +10,6 @@
 
 namespace reprise {
 
-// Kinds with a block for each member, whose sizes are of all blocks.
-[[nodiscard]] bool HasBlocks(CommKind kind);
 [[nodiscard]] bool HasInPlace(CommKind kind);
 
 class BenchCase {

@@ -92,7 +92,7 @@ std::vector<SweepVariant> SweepVariants(const Communicator& communicator, CommKi
     variants.push_back({.name = "bare MPI", .algorithms = {}, .bare = true});
   }
   variants.push_back({.name = std::string(communicator.transport()), .algorithms = {}});
-  for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
+  for (const auto& algorithm : BuiltinAlgorithms()) {
     if (!algorithm->Supports(kind)) {
       continue;
     }

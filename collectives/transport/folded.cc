@@ -6,10 +6,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
-#include <cstring>
 #include <deque>
 #include <numeric>
 
+#include "collectives/byte_text.h"
 #include "collectives/layout.h"
 #include "collectives/transport/local_compute.h"
 #include "collectives/transport/mailbox.h"
@@ -311,29 +311,18 @@ Result<std::vector<std::string>> FoldedCommunicator::AllGather(const std::string
   return *world.last_gathered;  // the next one can't end before this rank joins it
 }
 
-// A process's share: the length of each of its ranks' bytes, then the bytes.
+// A process's share: the bytes of each of its ranks.
 Result<std::vector<std::string>> FoldedCommunicator::GatherBetweenProcesses(
     const std::vector<std::string>& here) const {
-  std::string share;
+  ByteWriter share;
   for (const std::string& text : here) {
-    const std::uint64_t bytes = text.size();
-    share.append(reinterpret_cast<const char*>(&bytes), sizeof(bytes));
+    share.Put(text);
   }
-  for (const std::string& text : here) {
-    share += text;
-  }
-  REPRISE_ASSIGN(const auto shares, world_->processes.AllGather(share));
+  REPRISE_ASSIGN(const auto shares, world_->processes.AllGather(share.Take()));
   std::vector<std::string> all;
-  for (int process = 0; process < world_->folding.processes; ++process) {
-    const std::string& theirs = shares[static_cast<std::size_t>(process)];
-    const auto count = static_cast<std::size_t>(world_->folding.First(process + 1) -
-                                                world_->folding.First(process));
-    std::size_t at = count * sizeof(std::uint64_t);
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t bytes = 0;
-      std::memcpy(&bytes, theirs.data() + i * sizeof(bytes), sizeof(bytes));
-      all.push_back(theirs.substr(at, bytes));
-      at += bytes;
+  for (const std::string& theirs : shares) {
+    for (ByteReader reader(theirs); !reader.AtEnd();) {
+      all.push_back(reader.Get<std::string>());
     }
   }
   return all;

@@ -1,7 +1,6 @@
 // Kinds that move a block to or from each member: all_gather, gather, scatter, all_to_all.
 #include <algorithm>
 
-#include "collectives/transport/mpi_parts.h"
 #include "collectives/transport/mpi_transfer.h"
 
 namespace reprise {
@@ -96,10 +95,9 @@ void BeginAt(int rank, std::vector<Message>& messages) {
 
 Status MpiCall::StartEvenBlocks() {
   const std::int64_t block = layout.block_bytes;
-  const bool gathers = spec.kind == CommKind::kAllGather || spec.kind == CommKind::kGather;
   const std::int64_t own_offset = block * place.rank;
   const std::byte* in_place_at = nullptr;
-  if (gathers && !out.empty()) {
+  if (IsGathering(spec.kind) && !out.empty()) {
     in_place_at = out.data() + own_offset;
   } else if (spec.kind == CommKind::kScatter && out.data() == in.data() + own_offset) {
     in_place_at = in.data();  // MPI then leaves the root's own block where it is

@@ -3,7 +3,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "collectives/transport/mpi_parts.h"
 #include "collectives/transport/mpi_transfer.h"
 
 namespace reprise {

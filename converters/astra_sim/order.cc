@@ -11,11 +11,11 @@ namespace reprise::astra_sim {
 namespace {
 
 using Index = Graph::Index;
-using SequencePlace = std::pair<MatchKey, std::int64_t>;
+using SequencePlace = std::pair<SequenceKey, std::int64_t>;
 
-std::size_t MembersOf(const MatchKey& key, const std::map<std::string, ProcessGroup>& groups,
+std::size_t MembersOf(const SequenceKey& key, const std::map<std::string, ProcessGroup>& groups,
                       std::size_t ranks) {
-  if (key.src >= 0 || key.dst >= 0) {
+  if (key.IsPointToPoint()) {
     return 2;
   }
   const auto group = groups.find(key.group);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "collectives/checked_data.h"
 #include "core/clock.h"
 #include "replayer/engine/exceptions.h"
 
@@ -193,17 +194,14 @@ Status CommThread::Issue(Graph::Index node) {
     const std::int64_t now_ns = MonotonicNs();
     callbacks_.ends_at(now_ns + work.host_ns);
     const std::lock_guard lock(mutex_);
-    outstanding_.push_back({.node = node,
-                            .issued_ns = now_ns,
-                            .transfer = nullptr,
-                            .release_ns = now_ns + work.host_ns,
-                            .staging = nullptr});
+    outstanding_.push_back(
+        {.node = node, .issued_ns = now_ns, .release_ns = now_ns + work.host_ns});
     return {};
   }
   CommSpec spec = specs_.at(node);
   const RankGroup& group = groups_.at(spec.group);
   const std::optional<TransferCut> cut = Cut(node);
-  Outstanding outstanding{.node = node, .issued_ns = 0, .transfer = nullptr, .staging = nullptr};
+  Outstanding outstanding{.node = node};
   if (work.mode == ReplayMode::kTimed) {
     // Everyone's arrival is real, the transfer itself is only waited for.
     if (!IsPointToPoint(spec.kind)) {
@@ -214,9 +212,7 @@ Status CommThread::Issue(Graph::Index node) {
   } else {
     outstanding.staging = &staging_.at(node);
     if (options_.check) {
-      if (const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind)) {
-        collective->FillInput(spec, {group.ranks, group.comm->rank()}, outstanding.staging->in());
-      }
+      FillInput(spec, {group.ranks, group.comm->rank()}, outstanding.staging->in());
     } else if (stream_ != nullptr && !cut) {
       REPRISE_TRY(outstanding.staging->Download(*stream_));
     }
@@ -292,13 +288,9 @@ Status CommThread::Finish(Outstanding& outstanding) {
 
 Status CommThread::Check(const Outstanding& outstanding) {
   const CommSpec& spec = specs_.at(outstanding.node);
-  const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind);
-  if (collective == nullptr) {
-    return {};
-  }
   const RankGroup& group = groups_.at(spec.group);
   const Status verified =
-      collective->Verify(spec, {group.ranks, group.comm->rank()}, {}, outstanding.staging->out());
+      VerifyOutput(spec, {group.ranks, group.comm->rank()}, outstanding.staging->out());
   if (!verified) {
     return CheckFailed(fmt::format("--check: {}: {}", TransferText(graph_, outstanding.node),
                                    verified.error().message));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "collectives/communicator.h"
+#include "collectives/matching/sequences.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "replayer/engine/pipelined_transfer.h"
@@ -88,11 +89,11 @@ class CommThread {
     std::optional<Graph::Index> pipelined;  // the last that goes in chunks
   };
   struct Outstanding {
-    Graph::Index node;
-    std::int64_t issued_ns;
-    std::unique_ptr<Transfer> transfer;
+    Graph::Index node = 0;
+    std::int64_t issued_ns = 0;
     std::int64_t release_ns = 0;  // timed mode: not over before
-    Staging* staging;
+    std::unique_ptr<Transfer> transfer = nullptr;
+    Staging* staging = nullptr;
     // `transfer`, where it moves data from and to the device itself.
     const PipelinedTransfer* chunks = nullptr;
   };

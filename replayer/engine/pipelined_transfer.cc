@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "collectives/splits.h"
+#include "collectives/matching/splits.h"
 
 namespace reprise {
 namespace {
@@ -23,13 +23,13 @@ bool BlocksAreEqual(const CommSpec& spec) {
 
 // The blocks on either side, from sizes that every member has.
 TransferCut BlocksOf(const CommSpec& spec, std::int64_t group_size) {
+  if (IsGathering(spec.kind)) {
+    return {.out_blocks = group_size, .block_bytes = spec.in_bytes};
+  }
+  if (IsScattering(spec.kind)) {
+    return {.in_blocks = group_size, .block_bytes = spec.out_bytes};
+  }
   switch (spec.kind) {
-    case CommKind::kAllGather:
-    case CommKind::kGather:
-      return {.out_blocks = group_size, .block_bytes = spec.in_bytes};
-    case CommKind::kReduceScatter:
-    case CommKind::kScatter:
-      return {.in_blocks = group_size, .block_bytes = spec.out_bytes};
     case CommKind::kAllToAll:
       return {.in_blocks = group_size,
               .out_blocks = group_size,
@@ -38,14 +38,11 @@ TransferCut BlocksOf(const CommSpec& spec, std::int64_t group_size) {
       return {.block_bytes = std::max(spec.in_bytes, spec.out_bytes)};
     case CommKind::kRecv:
       return {.block_bytes = spec.out_bytes};
-    case CommKind::kAllReduce:
-    case CommKind::kReduce:
-    case CommKind::kSend:
-      return {.block_bytes = spec.in_bytes};
     case CommKind::kBarrier:
-      break;
+      return {};
+    default:
+      return {.block_bytes = spec.in_bytes};
   }
-  return {};
 }
 
 // What a chunk takes of an area that holds `blocks` blocks.
@@ -80,10 +77,7 @@ PipelinedTransfer::PipelinedTransfer(GroupComm& group, const CommSpec& spec, Sta
   cut_.in_blocks = blocks_in(staging.in(), cut.in_blocks);
   cut_.out_blocks = blocks_in(staging.out(), cut.out_blocks);
   for (std::int64_t begin = 0; begin < cut.block_bytes; begin += cut.step_bytes) {
-    chunks_.push_back({.begin = begin,
-                       .end = std::min(begin + cut.step_bytes, cut.block_bytes),
-                       .arrived = nullptr,
-                       .transfer = nullptr});
+    chunks_.push_back({.begin = begin, .end = std::min(begin + cut.step_bytes, cut.block_bytes)});
   }
 }
 

@@ -51,8 +51,8 @@ class PipelinedTransfer final : public Transfer {
   struct Chunk {
     std::int64_t begin = 0;  // within each block
     std::int64_t end = 0;
-    EventPtr arrived;  // on the host; null: it always was
-    std::unique_ptr<Transfer> transfer;
+    EventPtr arrived = nullptr;  // on the host; null: it always was
+    std::unique_ptr<Transfer> transfer = nullptr;
     bool over = false;
   };
   Status EnqueueDownloads();

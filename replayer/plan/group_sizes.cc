@@ -7,8 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "collectives/sequences.h"
-#include "collectives/splits.h"
+#include "collectives/matching/splits.h"
 
 namespace reprise {
 namespace {
@@ -21,9 +20,6 @@ std::int64_t ElementBytes(const CommSpec& spec) { return std::max(1, SizeOf(spec
 std::int64_t Sum(const Splits& splits) {
   return std::accumulate(splits.begin(), splits.end(), std::int64_t{0});
 }
-
-// Own block in, whole out; the others that have shares the other way round.
-bool Gathers(CommKind kind) { return kind == CommKind::kAllGather || kind == CommKind::kGather; }
 
 // A whole that only one member has.
 bool WholeOnRootOnly(CommKind kind) {
@@ -46,13 +42,9 @@ bool GroupFit::SaysUneven(const CommSpec& spec, bool root) const {
   const Splits& splits = ShareSplits(spec);
   const bool listed =
       std::adjacent_find(splits.begin(), splits.end(), std::not_equal_to<>()) != splits.end();
-  const std::int64_t whole = Gathers(spec.kind) ? spec.out_bytes : spec.in_bytes;
+  const std::int64_t whole = IsGathering(spec.kind) ? spec.out_bytes : spec.in_bytes;
   const bool has_whole = root || !WholeOnRootOnly(spec.kind);
   return listed || (has_whole && whole != ShareBytes(spec) * recorded_size());
-}
-
-std::int64_t GroupFit::ShareBytes(const CommSpec& spec) {
-  return Gathers(spec.kind) ? spec.in_bytes : spec.out_bytes;
 }
 
 void GroupFit::FitOwn(CommSpec& spec, bool root, bool uneven) const {
@@ -70,7 +62,7 @@ void GroupFit::FitOwn(CommSpec& spec, bool root, bool uneven) const {
 
 void GroupFit::FitWhole(CommSpec& spec, bool root, std::int64_t whole_bytes) {
   if (HasShares(spec.kind)) {
-    (Gathers(spec.kind) ? spec.out_bytes : spec.in_bytes) =
+    (IsGathering(spec.kind) ? spec.out_bytes : spec.in_bytes) =
         root || !WholeOnRootOnly(spec.kind) ? whole_bytes : 0;
   }
 }
@@ -80,7 +72,7 @@ void GroupFit::FitShare(CommSpec& spec, bool uneven) const {
     ShareSplits(spec) = Rows(ShareSplits(spec));
     return;
   }
-  std::int64_t& own = Gathers(spec.kind) ? spec.in_bytes : spec.out_bytes;
+  std::int64_t& own = IsGathering(spec.kind) ? spec.in_bytes : spec.out_bytes;
   const std::int64_t unit = ElementBytes(spec);
   const std::int64_t block = own / unit;
   own = (Scales() ? block : block * recorded_size() / size()) * unit;
@@ -120,59 +112,52 @@ Splits GroupFit::Rows(const Splits& recorded) const {
   return rows;
 }
 
-bool ChangesSizes(const RankMapping& mapping, const MappedGroup& group) {
-  return mapping.one_trace || group.ranks.size() != group.recorded.size();
+const MappedGroup* ChangedGroup(const RankMapping& mapping, const std::string& id) {
+  const auto at = mapping.groups.find(id);
+  if (at == mapping.groups.end()) {
+    return nullptr;
+  }
+  const MappedGroup& group = at->second;
+  return mapping.one_trace || group.ranks.size() != group.recorded.size() ? &group : nullptr;
 }
 
 namespace {
 
-// One collective on all its members in the run.
-void FitCollective(const GroupFit& fit,
-                   const std::vector<std::pair<std::int32_t, CommSpec*>>& members, bool one_trace) {
-  const CommSpec& first = *members.front().second;
+// One collective on all its members in the run, whose ranks are `ranks`.
+void FitCollective(const GroupFit& fit, const std::vector<std::int32_t>& ranks,
+                   const std::vector<PlannedTransfer*>& members, bool one_trace) {
+  const CommSpec& first = members.front()->spec;
+  const auto is_root = [&](std::size_t i) { return members[i]->spec.root == ranks[i]; };
   bool uneven = false;
-  for (const auto& [rank, spec] : members) {
-    if (spec->kind != first.kind) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const CommSpec& spec = members[i]->spec;
+    if (spec.kind != first.kind) {
       return;  // a mismatch, which matching reports
     }
-    uneven = uneven || fit.SaysUneven(*spec, spec->root == rank) ||
-             (!one_trace && HasShares(spec->kind) &&
-              GroupFit::ShareBytes(*spec) != GroupFit::ShareBytes(first));
+    uneven = uneven || fit.SaysUneven(spec, is_root(i)) ||
+             (!one_trace && HasShares(spec.kind) && ShareBytes(spec) != ShareBytes(first));
   }
   std::int64_t whole_bytes = 0;
-  for (const auto& [rank, spec] : members) {
-    fit.FitOwn(*spec, spec->root == rank, uneven);
-    whole_bytes += GroupFit::ShareBytes(*spec);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    fit.FitOwn(members[i]->spec, is_root(i), uneven);
+    whole_bytes += ShareBytes(members[i]->spec);
   }
-  for (const auto& [rank, spec] : members) {
-    GroupFit::FitWhole(*spec, spec->root == rank, whole_bytes);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    GroupFit::FitWhole(members[i]->spec, is_root(i), whole_bytes);
   }
 }
 
 }  // namespace
 
 void FitSizes(Plans& plans, const RankMapping& mapping) {
-  const Sequences sequences(plans);
-  for (const auto& [key, by_rank] : sequences.all()) {
-    const auto group = mapping.groups.find(key.group);
-    if (key.IsPointToPoint() || group == mapping.groups.end() ||
-        !ChangesSizes(mapping, group->second)) {
-      continue;
-    }
-    std::size_t length = SIZE_MAX;
-    for (const std::int32_t rank : group->second.ranks) {
-      const auto it = by_rank.find(rank);
-      length = std::min(length, it == by_rank.end() ? 0 : it->second.size());
-    }
-    for (std::size_t n = 0; n < length; ++n) {
-      std::vector<std::pair<std::int32_t, CommSpec*>> members;
-      for (const std::int32_t rank : group->second.ranks) {
-        members.emplace_back(rank,
-                             &plans[static_cast<std::size_t>(rank)][by_rank.at(rank)[n]].spec);
-      }
-      FitCollective(GroupFit(mapping, group->second), members, mapping.one_trace);
-    }
-  }
+  const RanksOfGroup changed_ranks = [&](const std::string& id) {
+    const MappedGroup* group = ChangedGroup(mapping, id);
+    return group == nullptr ? std::vector<std::int32_t>() : group->ranks;
+  };
+  ForEachCollective(plans, changed_ranks, [&](const std::vector<PlannedTransfer*>& members) {
+    const MappedGroup& group = *ChangedGroup(mapping, members.front()->spec.group);
+    FitCollective(GroupFit(mapping, group), group.ranks, members, mapping.one_trace);
+  });
 }
 
 std::string OneSided(const std::string& group, CommKind kind, std::int64_t index, std::int32_t rank,
@@ -185,8 +170,7 @@ std::string OneSided(const std::string& group, CommKind kind, std::int64_t index
 }
 
 Status CheckSameTransfers(const Plans& plans, const RankMapping& mapping) {
-  const Sequences sequences(plans);
-  for (const auto& [key, by_rank] : sequences.all()) {
+  for (const auto& [key, by_rank] : SequencesOf(plans)) {
     const std::vector<std::int32_t> members =
         key.IsPointToPoint() ? std::vector<std::int32_t>{key.source, key.destination}
                              : mapping.RanksOf(key.group);

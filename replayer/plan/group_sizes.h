@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "collectives/communicator.h"
-#include "collectives/group_rounds.h"
+#include "collectives/matching/group_rounds.h"
+#include "collectives/matching/sequences.h"
+#include "core/result.h"
 #include "replayer/plan/rank_mapping.h"
 
 namespace reprise {
@@ -29,8 +30,8 @@ void FitSizes(std::vector<std::vector<PlannedTransfer>>& plans, const RankMappin
                                         const RankMapping& mapping);
 
 // Both across the ranks of a run, each with its own plan only: a few words for each collective of a
-// group that changed, two words for any other (collectives/match_across.h). Collective over all
-// ranks, with the same outcome on all.
+// group that changed, two words for any other (collectives/matching/match_across.h). Collective
+// over all ranks, with the same outcome on all.
 [[nodiscard]] Status FitSizesAcross(GroupRounds& rounds, const RankMapping& mapping,
                                     std::vector<PlannedTransfer>& mine);
 [[nodiscard]] Status CheckSameTransfersAcross(GroupRounds& rounds,
@@ -42,8 +43,6 @@ class GroupFit {
   GroupFit(const RankMapping& mapping, const MappedGroup& group)
       : mapping_(mapping), group_(group) {}
 
-  // Of kinds with a share (collectives/splits.h): its bytes; anything for others.
-  [[nodiscard]] static std::int64_t ShareBytes(const CommSpec& spec);
   // Whether this member alone shows that blocks are uneven; so do shares that differ.
   [[nodiscard]] bool SaysUneven(const CommSpec& spec, bool root) const;
   // The share, or the blocks of an all_to_all.
@@ -67,7 +66,8 @@ class GroupFit {
   const RankMapping& mapping_;
   const MappedGroup& group_;
 };
-[[nodiscard]] bool ChangesSizes(const RankMapping& mapping, const MappedGroup& group);
+// Null: a group that keeps its sizes, or an unknown one.
+[[nodiscard]] const MappedGroup* ChangedGroup(const RankMapping& mapping, const std::string& id);
 // The message of CheckSameTransfers.
 [[nodiscard]] std::string OneSided(const std::string& group, CommKind kind, std::int64_t index,
                                    std::int32_t rank, std::uint64_t node_id,

@@ -4,10 +4,9 @@
 #include <optional>
 
 #include "collectives/byte_text.h"
-#include "collectives/findings.h"
-#include "collectives/fingerprint.h"
-#include "collectives/sequences.h"
-#include "collectives/splits.h"
+#include "collectives/matching/findings.h"
+#include "collectives/matching/fingerprint.h"
+#include "collectives/matching/splits.h"
 #include "replayer/plan/group_sizes.h"
 
 namespace reprise {
@@ -43,9 +42,8 @@ Status FitSizesAcross(GroupRounds& rounds, const RankMapping& mapping,
   std::vector<const MappedGroup*> changed(groups);
   std::vector<Words> shortest(groups);
   for (std::size_t k = 0; k < groups; ++k) {
-    const auto group = mapping.groups.find(rounds.groups()[k].id);
-    if (group != mapping.groups.end() && ChangesSizes(mapping, group->second)) {
-      changed[k] = &group->second;
+    changed[k] = ChangedGroup(mapping, rounds.groups()[k].id);
+    if (changed[k] != nullptr) {
       shortest[k] = {static_cast<std::int64_t>(transfers[k].size())};
     }
   }
@@ -57,8 +55,7 @@ Status FitSizesAcross(GroupRounds& rounds, const RankMapping& mapping,
       const CommSpec& spec = transfers[k][n]->spec;
       const auto kind = static_cast<std::int64_t>(spec.kind);
       const bool uneven = GroupFit(mapping, *changed[k]).SaysUneven(spec, spec.root == me);
-      const std::int64_t share =
-          HasShares(spec.kind) && !mapping.one_trace ? GroupFit::ShareBytes(spec) : 0;
+      const std::int64_t share = HasShares(spec.kind) && !mapping.one_trace ? ShareBytes(spec) : 0;
       most[k].insert(most[k].end(), {kind, ~kind, share, ~share, uneven ? 1 : 0});
     }
   }
@@ -72,7 +69,7 @@ Status FitSizesAcross(GroupRounds& rounds, const RankMapping& mapping,
       if (same_kind) {  // else a mismatch, which matching reports
         GroupFit(mapping, *changed[k]).FitOwn(spec, spec.root == me, uneven);
       }
-      whole_bytes[k].push_back(GroupFit::ShareBytes(spec));
+      whole_bytes[k].push_back(ShareBytes(spec));
     }
   }
   REPRISE_TRY(rounds.AllReduce(ReduceOp::kSum, whole_bytes));
@@ -197,8 +194,7 @@ class SameTransfers {
         if (pairs_differ_[k] && other >= 0) {
           const bool sends = key.source == rounds_.communicator().rank();
           ByteWriter writer;
-          writer.Put(sends);
-          writer.PutList(Indices(there));
+          writer.Put(sends, Indices(there));
           parcels[k][other] += writer.Take();
         }
       }
@@ -229,7 +225,7 @@ class SameTransfers {
     Words theirs;
     for (ByteReader reader(text); !reader.AtEnd();) {
       const bool they_send = reader.Get<bool>();
-      const Words indices = reader.GetList();
+      const Words indices = reader.Get<Words>();
       theirs = they_send == (key.source == other) ? indices : theirs;
     }
     for (const auto& [index, planned] : mine) {

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
-#include "collectives/match_across.h"
+#include "collectives/matching/matching.h"
+#include "core/text.h"
 #include "replayer/plan/group_sizes.h"
-#include "replayer/plan/option_texts.h"
 #include "replayer/plan/selection.h"
 
 namespace reprise {
@@ -49,18 +48,6 @@ void PartCounts::Add(const PartCounts& other) {
   edges_cut += other.edges_cut;
   outside += other.outside;
   other_streams += other.other_streams;
-}
-
-std::string PartCounts::Encode() const {
-  return fmt::format("{} {} {} {} {}", nodes, recorded_nodes, edges_cut, outside, other_streams);
-}
-
-PartCounts PartCounts::Decode(const std::string& text) {
-  PartCounts counts;
-  std::istringstream in(text);
-  in >> counts.nodes >> counts.recorded_nodes >> counts.edges_cut >> counts.outside >>
-      counts.other_streams;
-  return counts;
 }
 
 PartCounts CountPart(const RankPart& part, const Plan& plan, const ReplayOptions& options) {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "collectives/communicator.h"
-#include "collectives/group_rounds.h"
+#include "collectives/matching/group_rounds.h"
+#include "collectives/matching/sequences.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
@@ -35,8 +36,6 @@ struct PartCounts {
   std::uint64_t other_streams = 0;  // nodes beside --streams
 
   void Add(const PartCounts& other);
-  [[nodiscard]] std::string Encode() const;
-  [[nodiscard]] static PartCounts Decode(const std::string& text);
 };
 [[nodiscard]] PartCounts CountPart(const RankPart& part, const Plan& plan,
                                    const ReplayOptions& options);

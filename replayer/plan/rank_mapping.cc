@@ -5,15 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "replayer/plan/option_texts.h"
+#include "core/text.h"
 
 namespace reprise {
 namespace {
-
-bool HasRoot(CommKind kind) {
-  return kind == CommKind::kReduce || kind == CommKind::kGather || kind == CommKind::kScatter ||
-         kind == CommKind::kBroadcast;
-}
 
 // A group of one is each rank's own: the run has as many of them as ranks.
 std::string OwnGroup(const std::string& group, std::int32_t rank) {

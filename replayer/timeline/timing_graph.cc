@@ -83,7 +83,7 @@ struct Member {
   const CommSpec* spec;
   std::int64_t transfer_ns;  // the file's
 };
-using Matches = std::map<std::pair<MatchKey, std::int64_t>, std::vector<Member>>;
+using Matches = std::map<std::pair<SequenceKey, std::int64_t>, std::vector<Member>>;
 
 Matches FindMatches(std::span<const Graph* const> graphs, TimingTrace& trace) {
   Matches matches;

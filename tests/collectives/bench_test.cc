@@ -36,17 +36,16 @@ std::vector<BenchRow> RowsOf(int ranks, const BenchOptions& options) {
 }
 
 TEST(Bench, EveryKindRunsAndIsRight) {
-  for (const auto& collective : CollectiveRegistry::Builtin().all()) {
-    if (collective->kind() == CommKind::kRecv) {
+  for (const CommKind kind : kCommKinds) {
+    if (kind == CommKind::kRecv) {
       continue;  // part of kSend's ring
     }
-    const std::vector<BenchRow> rows = RowsOf(3, Small(collective->kind()));
-    ASSERT_EQ(rows.size(), collective->kind() == CommKind::kBarrier ? 1U : 4U)
-        << collective->name();
+    const std::vector<BenchRow> rows = RowsOf(3, Small(kind));
+    ASSERT_EQ(rows.size(), kind == CommKind::kBarrier ? 1U : 4U) << Name(kind);
     for (const BenchRow& row : rows) {
-      EXPECT_EQ(row.out_of_place.wrong, 0) << collective->name();
+      EXPECT_EQ(row.out_of_place.wrong, 0) << Name(kind);
       EXPECT_GT(row.out_of_place.time_ns, 0);
-      EXPECT_EQ(row.in_place ? row.in_place->wrong : 0, 0) << collective->name();
+      EXPECT_EQ(row.in_place ? row.in_place->wrong : 0, 0) << Name(kind);
     }
   }
 }

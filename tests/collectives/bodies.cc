@@ -6,8 +6,9 @@
 #include <thread>
 
 #include "collectives/algorithms/group.h"
+#include "collectives/checked_data.h"
 #include "collectives/layout.h"
-#include "collectives/match_across.h"
+#include "collectives/matching/matching.h"
 #include "core/clock.h"
 #include "tests/collectives/spmd.h"
 
@@ -31,8 +32,7 @@ struct Outstanding {
   Status Start(GroupComm& group) {
     in.resize(static_cast<std::size_t>(spec.in_bytes));
     out.resize(static_cast<std::size_t>(spec.out_bytes));
-    const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind);
-    collective->FillInput(spec, place, in);
+    FillInput(spec, place, in);
     auto started = group.Start(spec, in, out);
     if (!started) {
       return tl::unexpected<Error>(started.error());
@@ -42,7 +42,7 @@ struct Outstanding {
   }
   [[nodiscard]] Status Finish() const {
     REPRISE_TRY(Await(*transfer));
-    return CollectiveRegistry::Builtin().Find(spec.kind)->Verify(spec, place, {}, out);
+    return VerifyOutput(spec, place, out);
   }
 };
 

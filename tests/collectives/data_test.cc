@@ -193,15 +193,11 @@ TEST(Pattern, TellsFaultsApart) {
   }
 }
 
-TEST(Registry, HasEveryKindOnce) {
-  for (int k = 0; k <= static_cast<int>(CommKind::kRecv); ++k) {
-    const auto kind = static_cast<CommKind>(k);
-    const Collective* collective = CollectiveRegistry::Builtin().Find(kind);
-    ASSERT_NE(collective, nullptr) << Name(kind);
-    EXPECT_EQ(collective->kind(), kind);
-    EXPECT_EQ(collective->name(), Name(kind));
+TEST(Data, EveryKindIsListedOnce) {
+  for (std::size_t k = 0; k < kCommKinds.size(); ++k) {
+    EXPECT_EQ(kCommKinds.at(k), static_cast<CommKind>(k));
   }
-  EXPECT_EQ(CollectiveRegistry::Builtin().all().size(), 11U);
+  EXPECT_EQ(kCommKinds.back(), CommKind::kRecv);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Matching with every rank holding only its own plan, against the check of all plans in one place.
-#include "collectives/match_across.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "collectives/matching/matching.h"
 #include "tests/collectives/spmd.h"
 
 namespace reprise::testing {

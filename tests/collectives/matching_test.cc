@@ -1,7 +1,7 @@
+#include "collectives/matching/matching.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "collectives/communicator.h"
 
 namespace reprise {
 namespace {

@@ -63,7 +63,7 @@ TEST_F(Mpi, EveryCollectiveIsExact) {
   Run([](Communicator& c) { return ConformanceBody(c, false); });
 }
 TEST_F(Mpi, AlgorithmsAreExact) {
-  for (const auto& algorithm : AlgorithmRegistry::Builtin().all()) {
+  for (const auto& algorithm : BuiltinAlgorithms()) {
     for (const char* options : {",chunk=1000,channels=3,node=2", ""}) {
       const std::string text = std::string(algorithm->name()) + options;
       Run([&](Communicator& c) { return AlgorithmBody(c, text); });

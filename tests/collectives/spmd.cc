@@ -9,6 +9,7 @@
 
 #include "collectives/algorithms/algorithm.h"
 #include "collectives/algorithms/group.h"
+#include "collectives/checked_data.h"
 #include "collectives/host_reduction.h"
 #include "collectives/layout.h"
 #include "core/clock.h"
@@ -120,8 +121,7 @@ class Buffers {
 
 Status CheckAfter(const Case& c, const CommSpec& spec, const GroupPlace& place,
                   const Buffers& buffers) {
-  REPRISE_TRY(
-      CollectiveRegistry::Builtin().Find(spec.kind)->Verify(spec, place, {}, buffers.out()));
+  REPRISE_TRY(VerifyOutput(spec, place, buffers.out()));
   if (!buffers.GuardsUntouched()) {
     return CheckFailed(c.Show() + " writes outside of its buffers");
   }
@@ -145,9 +145,7 @@ Status RunRing(GroupComm& group, const GroupPlace& place, const Case& c) {
   const CommSpec recv_spec = SpecOf(recv, place);
   Buffers send_buffers(send, send_spec, place);
   Buffers recv_buffers(recv, recv_spec, place);
-  CollectiveRegistry::Builtin()
-      .Find(CommKind::kSend)
-      ->FillInput(send_spec, place, send_buffers.in());
+  FillInput(send_spec, place, send_buffers.in());
   send_buffers.Remember();
   REPRISE_ASSIGN(const auto sending, group.Start(send_spec, send_buffers.in(), send_buffers.out()));
   REPRISE_ASSIGN(const auto receiving,
@@ -242,8 +240,7 @@ Status RunCase(GroupComm& group, const GroupPlace& place, const Case& c) {
   }
   const CommSpec spec = SpecOf(c, place);
   Buffers buffers(c, spec, place);
-  const Collective* collective = CollectiveRegistry::Builtin().Find(c.kind);
-  collective->FillInput(spec, place, buffers.in());
+  FillInput(spec, place, buffers.in());
   buffers.Remember();
   REPRISE_ASSIGN(const auto transfer, group.Start(spec, buffers.in(), buffers.out()));
   REPRISE_TRY(Await(*transfer));
@@ -252,10 +249,10 @@ Status RunCase(GroupComm& group, const GroupPlace& place, const Case& c) {
 
 std::vector<Case> AllCases(int group_size, bool thorough) {
   std::vector<Case> cases;
-  for (const auto& collective : CollectiveRegistry::Builtin().all()) {
+  for (const CommKind kind : kCommKinds) {
     for (const DType dtype : kDTypes) {
       for (const ReduceOp op : kOps) {
-        Case c{.kind = collective->kind(), .dtype = dtype, .op = op};
+        Case c{.kind = kind, .dtype = dtype, .op = op};
         if (IsReduction(c.kind) ? !CanReduce(dtype, op) : op != ReduceOp::kSum) {
           continue;
         }
@@ -267,7 +264,7 @@ std::vector<Case> AllCases(int group_size, bool thorough) {
       }
     }
     for (const std::int64_t elements : {0, 1, 5000}) {
-      AddVariants({.kind = collective->kind(), .elements = elements}, group_size, cases);
+      AddVariants({.kind = kind, .elements = elements}, group_size, cases);
     }
   }
   return cases;
@@ -316,11 +313,10 @@ Status ManyOutstanding(Communicator& communicator, const AlgorithmChoices& choic
   REPRISE_ASSIGN(const auto group, maker.Create(all, "test"));
   const GroupPlace place{.ranks = all, .rank = communicator.rank()};
   const CommSpec spec = SpecOf({.kind = CommKind::kAllReduce, .elements = 100}, place);
-  const Collective* collective = CollectiveRegistry::Builtin().Find(spec.kind);
   constexpr std::size_t kCount = 150;  // beyond the tags of a group
   const auto bytes = static_cast<std::size_t>(spec.in_bytes);
   std::vector<std::byte> in(bytes);
-  collective->FillInput(spec, place, in);
+  FillInput(spec, place, in);
   std::vector<std::vector<std::byte>> out(kCount, std::vector<std::byte>(bytes));
   std::vector<std::unique_ptr<Transfer>> transfers;
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -330,7 +326,7 @@ Status ManyOutstanding(Communicator& communicator, const AlgorithmChoices& choic
   for (std::size_t k = 0; k < kCount; ++k) {
     const std::size_t i = (k * 7 + static_cast<std::size_t>(place.rank) * 31) % kCount;
     REPRISE_TRY(Await(*transfers[i]));
-    REPRISE_TRY(collective->Verify(spec, place, {}, out[i]));
+    REPRISE_TRY(VerifyOutput(spec, place, out[i]));
   }
   return communicator.Barrier();
 }

@@ -92,7 +92,7 @@ TEST_P(RealCaptures, ConvertAndReproduceTheRecording) {
 TEST_P(RealCaptures, EveryTransferIsThereOnEveryMember) {
   const auto set = TraceSet::Open(Converted(GetParam()));
   ASSERT_TRUE(set) << set.error().message;
-  std::map<std::pair<MatchKey, std::int64_t>, int> members;
+  std::map<std::pair<SequenceKey, std::int64_t>, int> members;
   for (const auto& [rank, path] : set->files) {
     const auto trace = Load(path);
     ASSERT_TRUE(trace);
@@ -105,7 +105,7 @@ TEST_P(RealCaptures, EveryTransferIsThereOnEveryMember) {
     }
   }
   for (const auto& [key, count] : members) {
-    const bool p2p = key.first.src >= 0;
+    const bool p2p = key.first.IsPointToPoint();
     EXPECT_EQ(count, p2p ? 2 : static_cast<int>(set->groups.at(key.first.group).ranks.size()));
   }
 }

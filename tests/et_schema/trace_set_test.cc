@@ -188,11 +188,11 @@ TEST_F(TraceSetTest, HashIsOfContent) {
 
 TEST(Sequence, PointToPointIsByPairAndDirection) {
   CommSpec spec{.kind = CommKind::kSend, .group = "0", .peer = 5};
-  EXPECT_EQ(SequenceOf(spec, 2), (MatchKey{"0", 2, 5}));
+  EXPECT_EQ(SequenceOf(spec, 2), (SequenceKey{"0", 2, 5}));
   spec.kind = CommKind::kRecv;
-  EXPECT_EQ(SequenceOf(spec, 2), (MatchKey{"0", 5, 2}));
+  EXPECT_EQ(SequenceOf(spec, 2), (SequenceKey{"0", 5, 2}));
   spec.kind = CommKind::kAllReduce;
-  EXPECT_EQ(SequenceOf(spec, 2), (MatchKey{"0", -1, -1}));
+  EXPECT_EQ(SequenceOf(spec, 2), (SequenceKey{"0", -1, -1}));
 }
 
 TEST(Json, IsValidAndComplete) {

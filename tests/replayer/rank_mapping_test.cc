@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "collectives/matching/matching.h"
 #include "replayer/plan/group_sizes.h"
 #include "replayer/plan/part.h"
 #include "replayer/plan/plan.h"

@@ -82,7 +82,7 @@ class EdgeBuilder {
   }
 
   void GroupEdges() {
-    std::map<MatchKey, std::vector<std::int32_t>> sequences;
+    std::map<SequenceKey, std::vector<std::int32_t>> sequences;
     for (std::size_t t = 0; t < rank_.transfers.size(); ++t) {
       const std::int32_t i = timeline_.transfer_item[t];
       if (rank_.transfers[t].arguments.spec.certainty == GroupCertainty::kUnknown) {

@@ -21,8 +21,8 @@ struct Member {
 using Match = std::vector<Member>;
 
 // Transfers with one key and index are one; unknown groups match nothing.
-std::map<std::pair<MatchKey, std::int64_t>, Match> Collect(std::span<RankCapture> ranks) {
-  std::map<std::pair<MatchKey, std::int64_t>, Match> matches;
+std::map<std::pair<SequenceKey, std::int64_t>, Match> Collect(std::span<RankCapture> ranks) {
+  std::map<std::pair<SequenceKey, std::int64_t>, Match> matches;
   for (RankCapture& rank : ranks) {
     for (TransferRecord& transfer : rank.transfers) {
       const CommSpec& spec = transfer.arguments.spec;
@@ -43,10 +43,10 @@ bool Agree(const CommSpec& a, const CommSpec& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.root == b.root && sizes;
 }
 
-std::size_t MembersExpected(const MatchKey& key,
+std::size_t MembersExpected(const SequenceKey& key,
                             const std::map<std::string, ProcessGroup>& groups) {
   const auto group = groups.find(key.group);
-  return key.src >= 0 || key.dst >= 0 ? 2 : group == groups.end() ? 0 : group->second.ranks.size();
+  return key.IsPointToPoint() ? 2 : group == groups.end() ? 0 : group->second.ranks.size();
 }
 
 bool IsRoot(const Member& member) {

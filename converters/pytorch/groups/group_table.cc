@@ -38,7 +38,7 @@ void Settle(RankCapture& rank, TransferRecord& transfer, const ProcessGroup* gro
 }
 
 void AssignIndices(RankCapture& rank) {
-  std::map<MatchKey, std::int64_t> next;
+  std::map<SequenceKey, std::int64_t> next;
   for (TransferRecord& transfer : rank.transfers) {
     CommSpec& spec = transfer.arguments.spec;
     spec.index = next[SequenceOf(spec, rank.rank)]++;

@@ -1,12 +1,12 @@
-#include "collectives/sequence_check.h"
+#include "collectives/matching/sequence_check.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "collectives/fingerprint.h"
 #include "collectives/layout.h"
-#include "collectives/same_transfer.h"
+#include "collectives/matching/fingerprint.h"
+#include "collectives/matching/same_transfer.h"
 
 namespace reprise {
 namespace {
@@ -214,7 +214,8 @@ Status ReportMismatches(const std::vector<std::string>& texts, std::size_t misma
     return {};
   }
   std::string message = "the ranks' transfers do not match:";
-  const std::size_t shown = std::min(texts.size(), kMaxReportedMismatches);
+  constexpr std::size_t kMaxShown = 20;
+  const std::size_t shown = std::min(texts.size(), kMaxShown);
   for (std::size_t i = 0; i < shown; ++i) {
     message += "\n" + texts[i];
   }

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "collectives/communicator.h"
-#include "collectives/sequences.h"
+#include "core/comm.h"
+#include "core/result.h"
 
 namespace reprise {
 

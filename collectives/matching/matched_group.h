@@ -7,10 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/findings.h"
-#include "collectives/group_rounds.h"
-#include "collectives/sequence_check.h"
-#include "collectives/sequences.h"
+#include "collectives/matching/findings.h"
+#include "collectives/matching/group_rounds.h"
+#include "collectives/matching/sequences.h"
 
 namespace reprise {
 
@@ -26,12 +25,6 @@ struct MatchedGroup {
   std::vector<std::size_t> uneven;        // collectives whose shares all members need
   std::optional<std::size_t> first_mismatch;
   bool only_blocks = false;  // it is one of blocks between two members
-
-  // Of all collectives here.
-  [[nodiscard]] std::int64_t Digest() const;
-  [[nodiscard]] std::int64_t PairClaims() const;
-  [[nodiscard]] std::int64_t BlockClaim(std::size_t n) const;
-  [[nodiscard]] std::int64_t BlockClaims() const;  // xor over all
 };
 
 // One member of each group with a first mismatch reports it. Collective like GroupRounds' methods.

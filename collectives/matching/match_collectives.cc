@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "collectives/fingerprint.h"
 #include "collectives/layout.h"
-#include "collectives/matched_group.h"
-#include "collectives/plan_codec.h"
+#include "collectives/matching/fingerprint.h"
+#include "collectives/matching/matched_group.h"
+#include "collectives/matching/plan_codec.h"
+#include "collectives/matching/sequence_check.h"
 
 namespace reprise {
 namespace {

@@ -1,12 +1,13 @@
-#include "collectives/same_transfer.h"
+#include "collectives/matching/same_transfer.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
-#include "collectives/fingerprint.h"
 #include "collectives/layout.h"
+#include "collectives/matching/fingerprint.h"
+#include "collectives/matching/splits.h"
 
 namespace reprise {
 namespace {
@@ -34,8 +35,8 @@ std::string BlockVersus(const CommSpec& from, std::int32_t from_rank, const Comm
 
 std::string CompareAllToAll(const CommSpec& a, std::int32_t rank_a, const CommSpec& b,
                             std::int32_t rank_b, std::span<const std::int32_t> ranks) {
-  const bool uneven_a = !a.in_splits.empty() || !a.out_splits.empty();
-  const bool uneven_b = !b.in_splits.empty() || !b.out_splits.empty();
+  const bool uneven_a = HasSplits(a);
+  const bool uneven_b = HasSplits(b);
   if (uneven_a != uneven_b) {
     return fmt::format("{} vs {}", uneven_a ? "splits" : "no splits",
                        uneven_b ? "splits" : "no splits");
@@ -57,16 +58,14 @@ std::string CompareSizes(const CommSpec& a, std::int32_t rank_a, const CommSpec&
       return Versus("bytes", std::max(a.in_bytes, a.out_bytes), std::max(b.in_bytes, b.out_bytes));
     case CommKind::kAllGather:
     case CommKind::kGather:
-      if (a.out_splits.empty() && b.out_splits.empty()) {
-        return Versus("in_bytes", a.in_bytes, b.in_bytes);
-      }
-      return SplitsVersus("out_splits", a.out_splits, b.out_splits);
     case CommKind::kScatter:
-    case CommKind::kReduceScatter:
-      if (a.in_splits.empty() && b.in_splits.empty()) {
-        return Versus("out_bytes", a.out_bytes, b.out_bytes);
+    case CommKind::kReduceScatter: {
+      const bool gathers = IsGathering(a.kind);
+      if (ShareSplits(a).empty() && ShareSplits(b).empty()) {
+        return Versus(gathers ? "in_bytes" : "out_bytes", ShareBytes(a), ShareBytes(b));
       }
-      return SplitsVersus("in_splits", a.in_splits, b.in_splits);
+      return SplitsVersus(gathers ? "out_splits" : "in_splits", ShareSplits(a), ShareSplits(b));
+    }
     case CommKind::kAllToAll:
       return CompareAllToAll(a, rank_a, b, rank_b, ranks);
     case CommKind::kSend:

@@ -1,4 +1,4 @@
-#include "collectives/group_rounds.h"
+#include "collectives/matching/group_rounds.h"
 
 #include <deque>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collectives/communicator.h"
-#include "collectives/sequences.h"
+#include "collectives/matching/sequences.h"
 
 namespace reprise {
 
@@ -29,10 +29,6 @@ struct SequenceMember {
   std::int32_t rank = 0;  // of the run
   const MemberSequence& part;
 };
-
-// Points into `plan`.
-[[nodiscard]] MemberSequence PartOf(const std::vector<PlannedTransfer>& plan,
-                                    const std::vector<std::size_t>& positions);
 
 // How far ahead in the sequence the other's transfer is searched, to distinguish wrong order from
 // wrong sizes.
@@ -69,6 +65,5 @@ struct SequenceMismatch {
 // "the ranks' transfers do not match:" and the first 20; `mismatches` counts all.
 [[nodiscard]] Status ReportMismatches(const std::vector<std::string>& texts,
                                       std::size_t mismatches);
-inline constexpr std::size_t kMaxReportedMismatches = 20;
 
 }  // namespace reprise

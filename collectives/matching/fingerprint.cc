@@ -1,4 +1,4 @@
-#include "collectives/fingerprint.h"
+#include "collectives/matching/fingerprint.h"
 
 #include <xxhash.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 
 #include "collectives/layout.h"
-#include "collectives/splits.h"
+#include "collectives/matching/splits.h"
 
 namespace reprise {
 namespace {
@@ -21,9 +21,7 @@ std::int64_t HashNumbers(Ints... numbers) {
 std::int64_t ShapeOf(const CommSpec& spec) {
   if (HasShares(spec.kind)) {
     const std::vector<std::int64_t>& splits = ShareSplits(spec);
-    const bool gathers = spec.kind == CommKind::kAllGather || spec.kind == CommKind::kGather;
-    return splits.empty() ? HashNumbers(0, gathers ? spec.in_bytes : spec.out_bytes)
-                          : HashNumbers(1, HashOf(splits));
+    return splits.empty() ? HashNumbers(0, ShareBytes(spec)) : HashNumbers(1, HashOf(splits));
   }
   switch (spec.kind) {
     case CommKind::kBroadcast:

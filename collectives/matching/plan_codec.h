@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/communicator.h"
+#include "collectives/matching/sequences.h"
+#include "core/result.h"
 
 namespace reprise {
 

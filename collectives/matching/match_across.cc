@@ -1,20 +1,45 @@
-#include "collectives/match_across.h"
-
+// The check with every rank holding only its own plan.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "collectives/findings.h"
-#include "collectives/fingerprint.h"
-#include "collectives/matched_group.h"
-#include "collectives/sequence_check.h"
-#include "collectives/splits.h"
+#include "collectives/matching/findings.h"
+#include "collectives/matching/fingerprint.h"
+#include "collectives/matching/matched_group.h"
+#include "collectives/matching/matching.h"
+#include "collectives/matching/sequence_check.h"
+#include "collectives/matching/splits.h"
 
 namespace reprise {
 namespace {
 
 using Words = GroupRounds::Words;
+
+// Of all collectives here.
+std::int64_t CollectivesDigest(const MatchedGroup& group) {
+  Words words;
+  for (const PlannedTransfer* planned : group.collectives) {
+    words.insert(words.end(), {FingerprintOf(planned->spec), OperationOf(planned->spec)});
+  }
+  return HashOf(words);
+}
+
+std::int64_t PairClaimsOf(const MatchedGroup& group) {
+  std::int64_t claims = 0;
+  for (const auto& [key, transfers] : group.pairs) {
+    for (std::size_t n = 0; n < transfers.size(); ++n) {
+      claims ^= PairClaimOf(transfers[n]->spec, n, key.source, key.destination);
+    }
+  }
+  return claims;
+}
+
+std::int64_t BlockClaimOf(const MatchedGroup& group, std::size_t n) {
+  const GroupPlace& place = group.member->place;
+  return ClaimsOf(group.collectives[n]->spec, n, place.ranks[static_cast<std::size_t>(place.rank)],
+                  place.ranks);
+}
 
 class Matcher {
  public:
@@ -70,9 +95,12 @@ class Matcher {
     for (std::size_t k = 0; k < groups_.size(); ++k) {
       const MatchedGroup& group = groups_[k];
       const std::int64_t length = static_cast<std::int64_t>(group.collectives.size());
-      const std::int64_t digest = group.Digest();
+      const std::int64_t digest = CollectivesDigest(group);
       most[k] = {digest, ~digest, length, ~length};
-      claims[k] = {group.PairClaims(), group.BlockClaims()};
+      claims[k] = {PairClaimsOf(group), 0};
+      for (std::size_t n = 0; n < group.collectives.size(); ++n) {
+        claims[k][1] ^= BlockClaimOf(group, n);
+      }
     }
     REPRISE_TRY(rounds_.AllReduce(ReduceOp::kMax, most));
     REPRISE_TRY(rounds_.AllReduce(ReduceOp::kBxor, claims));
@@ -153,7 +181,7 @@ class Matcher {
         const std::int64_t operation = OperationOf(spec);
         most[k].insert(most[k].end(), {fingerprint, ~fingerprint, operation,
                                        operation == 0 ? 0 : kOperations - operation});
-        claims[k].push_back(group.BlockClaim(n));
+        claims[k].push_back(BlockClaimOf(group, n));
       }
     }
     REPRISE_TRY(rounds_.AllReduce(ReduceOp::kMax, most));

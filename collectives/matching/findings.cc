@@ -1,11 +1,11 @@
-#include "collectives/findings.h"
+#include "collectives/matching/findings.h"
 
 #include <algorithm>
 #include <set>
 #include <tuple>
 
 #include "collectives/byte_text.h"
-#include "collectives/fingerprint.h"
+#include "collectives/matching/fingerprint.h"
 
 namespace reprise {
 namespace {
@@ -34,14 +34,10 @@ std::string Encode(const std::vector<Finding>& findings, std::size_t most_texts)
   for (const Finding& finding : findings) {
     keys.push_back(HashOfKey(finding.key));
   }
-  writer.PutList(keys);
+  writer.Put(keys);
   for (std::size_t i = 0; i < std::min(findings.size(), most_texts); ++i) {
-    writer.PutString(findings[i].key.group);
-    writer.Put(findings[i].key.source);
-    writer.Put(findings[i].key.destination);
-    writer.Put(findings[i].position);
-    writer.Put(findings[i].order);
-    writer.PutString(findings[i].text);
+    const auto& [key, position, order, text] = findings[i];
+    writer.Put(key.group, key.source, key.destination, position, order, text);
   }
   return writer.Take();
 }
@@ -51,18 +47,11 @@ void Decode(std::string_view text, std::set<std::int64_t>& keys, std::vector<Fin
     return;
   }
   ByteReader reader(text);
-  for (const std::int64_t key : reader.GetList()) {
-    keys.insert(key);
-  }
+  const auto their_keys = reader.Get<std::vector<std::int64_t>>();
+  keys.insert(their_keys.begin(), their_keys.end());
   while (!reader.AtEnd()) {
-    Finding finding;
-    finding.key.group = reader.GetString();
-    finding.key.source = reader.Get<std::int32_t>();
-    finding.key.destination = reader.Get<std::int32_t>();
-    finding.position = reader.Get<std::uint64_t>();
-    finding.order = reader.Get<std::int32_t>();
-    finding.text = reader.GetString();
-    findings.push_back(std::move(finding));
+    auto& [key, position, order, their_text] = findings.emplace_back();
+    reader.Read(key.group, key.source, key.destination, position, order, their_text);
   }
 }
 
