@@ -5,12 +5,38 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "core/nearest.h"
 #include "core/text.h"
 
 namespace reprise {
 namespace {
+
+// The pseudo-class of everything that is not named beside it.
+bool IsRest(std::string_view key) { return key == "rest" || key == "other"; }
+
+// "VALUE" for all that is not named, "KIND=VALUE,…" for kinds, or both: "0.5,gemm=1".
+// `value_of(part, text)`: the value, or why the part has none. `what(key)`: why it is no kind.
+template <typename Kind, typename Value, typename ValueOf, typename KindOf, typename What>
+Status ParseByKind(std::string_view text, Value& of_rest, std::map<Kind, Value>& of_kinds,
+                   const ValueOf& value_of, const KindOf& kind_of, const What& what) {
+  for (const std::string_view part : SplitText(text, ',')) {
+    const std::size_t equals = part.find('=');
+    const bool has_key = equals != std::string_view::npos;
+    const std::string_view key = has_key ? part.substr(0, equals) : "";
+    REPRISE_ASSIGN(const Value value, value_of(part, has_key ? part.substr(equals + 1) : part));
+    if (key.empty() || IsRest(key)) {
+      of_rest = value;
+    } else if (const std::optional<Kind> kind = kind_of(key)) {
+      of_kinds[*kind] = value;
+    } else {
+      return UsageError(what(key));
+    }
+  }
+  return {};
+}
 
 struct FactorFlag {
   const char* name;
@@ -19,32 +45,47 @@ struct FactorFlag {
   const char* note;
 };
 
-// "0.5", "gemm=0.5,comm=2" or both: "0.5,gemm=1".
 Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_rest,
                     std::map<OpClass, double>& by_class) {
-  for (const std::string_view part : SplitText(text, ',')) {
-    const std::size_t equals = part.find('=');
-    const std::string_view key = equals == std::string_view::npos ? "" : part.substr(0, equals);
-    const auto factor =
-        ParseNumber<double>(equals == std::string_view::npos ? part : part.substr(equals + 1));
+  const auto factor_of = [&flag](std::string_view part, std::string_view number) -> Result<double> {
+    const auto factor = ParseNumber<double>(number);
     if (!factor || !(*factor >= flag.least) || !std::isfinite(*factor)) {
       return UsageError(
           fmt::format("{}: '{}': expected a factor of at least {}, or CLASS=FACTOR, e.g. {}",
                       flag.name, part, flag.least, flag.example));
     }
-    const auto op_class = ParseName<OpClass>(key);
-    if (key.empty() || IsRest(key)) {
-      of_rest = *factor;
-    } else if (op_class) {
-      by_class[*op_class] = *factor;
-    } else {
-      return UsageError(fmt::format(
-          "{}: '{}' is not an operator class{} (`reprise list kernels` shows them, {}rest what is "
-          "not named)",
-          flag.name, key, DidYouMean<OpClass>(key), flag.note));
-    }
+    return *factor;
+  };
+  return ParseByKind(text, of_rest, by_class, factor_of, ParseName<OpClass>, [&](std::string_view key) {
+    return fmt::format(
+        "{}: '{}' is not an operator class{} (`reprise list kernels` shows them, {}rest what is "
+        "not named)",
+        flag.name, key, DidYouMean<OpClass>(key), flag.note);
+  });
+}
+
+template <typename Kind, typename KindOf, typename What>
+Status ParseModes(std::string_view text, const char* flag, ReplayMode& of_rest,
+                  std::map<Kind, ReplayMode>& of_kinds, const KindOf& kind_of, const What& what) {
+  if (text.empty()) {
+    return {};
   }
-  return {};
+  if (text.ends_with(',')) {
+    text.remove_suffix(1);
+  }
+  const auto mode_of = [flag](std::string_view /*part*/,
+                              std::string_view name) -> Result<ReplayMode> {
+    const auto mode = ParseName<ReplayMode>(name);
+    if (!mode) {
+      return UsageError(
+          fmt::format("{}: '{}' is not a mode; expected real, surrogate, timed or skip{}", flag,
+                      name, DidYouMean(name, {"real", "surrogate", "timed", "skip"})));
+    }
+    return *mode;
+  };
+  return ParseByKind(text, of_rest, of_kinds, mode_of, kind_of, [&](std::string_view key) {
+    return fmt::format("{}: '{}' is not {}", flag, key, what(key));
+  });
 }
 
 }  // namespace
@@ -71,20 +112,6 @@ Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text, std::strin
   return numbers;
 }
 
-std::string NumbersText(const std::vector<std::int32_t>& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) {
-      ++last;
-    }
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
-    text += last > i ? fmt::format("-{}", numbers[last]) : "";
-    i = last + 1;
-  }
-  return text;
-}
-
 Status ParseStreams(std::string_view text, ReplayOptions& options) {
   for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t slash = part.find('/');
@@ -98,6 +125,48 @@ Status ParseStreams(std::string_view text, ReplayOptions& options) {
     }
     options.streams.push_back({*device, *stream});
   }
+  return {};
+}
+
+Status ParseOpModes(std::string_view text, ReplayOptions& options) {
+  return ParseModes(text, "--ops", options.default_op_mode, options.op_modes, ParseName<OpClass>,
+                    [](std::string_view key) {
+                      return fmt::format("an operator class{} (`reprise list kernels` shows them)",
+                                         DidYouMean<OpClass>(key));
+                    });
+}
+
+Status ParseCommModes(std::string_view text, ReplayOptions& options) {
+  return ParseModes(text, "--comms", options.default_comm_mode, options.comm_modes, ParseCommKind,
+                    [](std::string_view key) {
+                      return fmt::format("a collective{} (`reprise list collectives` shows them)",
+                                         DidYouMean<CommKind>(key));
+                    });
+}
+
+Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
+  constexpr std::pair<std::string_view, HostGaps> kNames[] = {{"auto", HostGaps::kAuto},
+                                                              {"keep", HostGaps::kKeep},
+                                                              {"untraced", HostGaps::kUntraced},
+                                                              {"drop", HostGaps::kDrop}};
+  for (const auto& [name, gaps] : kNames) {
+    if (text == name) {
+      options.host_gaps = gaps;
+      return {};
+    }
+  }
+  constexpr std::string_view kScale = "scale";
+  if (text.starts_with(kScale)) {
+    text.remove_prefix(std::min(text.size(), kScale.size() + 1));
+  }
+  const auto factor = ParseNumber<double>(text);
+  if (!factor || *factor < 0) {
+    return UsageError(
+        "--host-gaps: expected auto, keep, untraced, drop, or scale with a factor, e.g. "
+        "scale:0.5");
+  }
+  options.host_gaps = HostGaps::kScale;
+  options.host_gap_scale = *factor;
   return {};
 }
 

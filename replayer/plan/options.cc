@@ -3,67 +3,32 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <optional>
-
-#include "core/nearest.h"
-#include "core/text.h"
-#include "replayer/plan/option_texts.h"
 
 namespace reprise {
 namespace {
 
-// "MODE" for all others, "KIND=MODE,…" for kinds, or both. `what`: what
-// a key should be.
-template <typename Kind>
-Status ParseModes(std::string_view text, const char* flag, ReplayMode& of_rest,
-                  std::map<Kind, ReplayMode>& of_kinds,
-                  std::optional<Kind> (*parse)(std::string_view),
-                  std::string (*what)(std::string_view)) {
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    const std::string_view item = text.substr(0, comma);
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
-    const std::size_t equals = item.find('=');
-    const std::string_view key = equals == std::string_view::npos ? "" : item.substr(0, equals);
-    const std::string_view mode_text =
-        equals == std::string_view::npos ? item : item.substr(equals + 1);
-    const auto mode = ParseName<ReplayMode>(mode_text);
-    if (!mode) {
-      return UsageError(
-          fmt::format("{}: '{}' is not a mode; expected real, surrogate, timed or skip{}", flag,
-                      mode_text, DidYouMean(mode_text, {"real", "surrogate", "timed", "skip"})));
-    }
-    if (key.empty() || IsRest(key)) {
-      of_rest = *mode;
-    } else if (const auto kind = parse(key)) {
-      of_kinds[*kind] = *mode;
-    } else {
-      return UsageError(fmt::format("{}: '{}' is not {}", flag, key, what(key)));
-    }
-  }
-  return {};
+template <typename Kind, typename Value>
+Value ValueOf(const std::map<Kind, Value>& of_kinds, Kind kind, Value of_rest) {
+  const auto it = of_kinds.find(kind);
+  return it == of_kinds.end() ? of_rest : it->second;
 }
 
 }  // namespace
 
 ReplayMode ReplayOptions::ModeOf(OpClass op_class) const {
-  const auto it = op_modes.find(op_class);
-  return it == op_modes.end() ? default_op_mode : it->second;
+  return ValueOf(op_modes, op_class, default_op_mode);
 }
 
 ReplayMode ReplayOptions::ModeOf(CommKind kind) const {
-  const auto it = comm_modes.find(kind);
-  return it == comm_modes.end() ? default_comm_mode : it->second;
+  return ValueOf(comm_modes, kind, default_comm_mode);
 }
 
 double ReplayOptions::TimeScaleOf(OpClass op_class) const {
-  const auto it = time_scales.find(op_class);
-  return it == time_scales.end() ? time_scale : it->second;
+  return ValueOf(time_scales, op_class, time_scale);
 }
 
 double ReplayOptions::StretchOf(OpClass op_class) const {
-  const auto it = stretches.find(op_class);
-  return it == stretches.end() ? stretch : it->second;
+  return ValueOf(stretches, op_class, stretch);
 }
 
 double ReplayOptions::GapFactor() const {
@@ -104,50 +69,6 @@ void ApplyPreset(ReplayPreset preset, ReplayOptions& options) {
   options.default_op_mode = preset == ReplayPreset::kComm ? ReplayMode::kTimed : ReplayMode::kReal;
   options.default_comm_mode =
       preset == ReplayPreset::kCompute ? ReplayMode::kTimed : ReplayMode::kReal;
-}
-
-Status ParseOpModes(std::string_view text, ReplayOptions& options) {
-  return ParseModes<OpClass>(text, "--ops", options.default_op_mode, options.op_modes,
-                             ParseName<OpClass>, [](std::string_view key) {
-                               return fmt::format(
-                                   "an operator class{} (`reprise list kernels` shows them)",
-                                   DidYouMean<OpClass>(key));
-                             });
-}
-
-Status ParseCommModes(std::string_view text, ReplayOptions& options) {
-  return ParseModes<CommKind>(text, "--comms", options.default_comm_mode, options.comm_modes,
-                              ParseCommKind, [](std::string_view key) {
-                                return fmt::format(
-                                    "a collective{} (`reprise list collectives` shows them)",
-                                    DidYouMean<CommKind>(key));
-                              });
-}
-
-Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
-  constexpr std::pair<std::string_view, HostGaps> kNames[] = {{"auto", HostGaps::kAuto},
-                                                              {"keep", HostGaps::kKeep},
-                                                              {"untraced", HostGaps::kUntraced},
-                                                              {"drop", HostGaps::kDrop}};
-  for (const auto& [name, gaps] : kNames) {
-    if (text == name) {
-      options.host_gaps = gaps;
-      return {};
-    }
-  }
-  constexpr std::string_view kScale = "scale";
-  if (text.starts_with(kScale)) {
-    text.remove_prefix(std::min(text.size(), kScale.size() + 1));
-  }
-  const auto factor = ParseNumber<double>(text);
-  if (!factor || *factor < 0) {
-    return UsageError(
-        "--host-gaps: expected auto, keep, untraced, drop, or scale with a factor, e.g. "
-        "scale:0.5");
-  }
-  options.host_gaps = HostGaps::kScale;
-  options.host_gap_scale = *factor;
-  return {};
 }
 
 }  // namespace reprise

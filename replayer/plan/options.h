@@ -108,20 +108,11 @@ struct ReplayOptions {
   [[nodiscard]] double GapFactor() const;
 };
 
-// "rest" and "other": the pseudo-class of everything that is not named beside it.
-[[nodiscard]] inline bool IsRest(std::string_view key) { return key == "rest" || key == "other"; }
-
 // For the manifest: `host_gap_factor` (or "untraced"); `time_scale`, `stretch` where not 1, and
 // `time_scale.<class>`, `stretch.<class>` where given.
 [[nodiscard]] std::map<std::string, std::string> DescribeTimes(const ReplayOptions& options);
 
 // Sets the modes that a preset stands for; later ParseModes calls refine them.
 void ApplyPreset(ReplayPreset preset, ReplayOptions& options);
-// "real" or "gemm=timed,rest=skip" (operator classes) into the table; usage error names what is
-// wrong and what is possible.
-[[nodiscard]] Status ParseOpModes(std::string_view text, ReplayOptions& options);
-[[nodiscard]] Status ParseCommModes(std::string_view text, ReplayOptions& options);
-// "auto", "keep", "untraced", "drop", "scale:0.5" (or just "0.5").
-[[nodiscard]] Status ParseHostGaps(std::string_view text, ReplayOptions& options);
 
 }  // namespace reprise

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "core/text.h"
-#include "replayer/plan/option_texts.h"
 
 namespace reprise {
 namespace {

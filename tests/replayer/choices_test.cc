@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/text.h"
 #include "replayer/device_choice.h"
 #include "replayer/plan/option_texts.h"
 
@@ -12,7 +13,7 @@ using ::testing::HasSubstr;
 
 TEST(Choices, Numbers) {
   EXPECT_THAT(*ParseNumbers("0-3,6", "--ranks"), ElementsAre(0, 1, 2, 3, 6));
-  EXPECT_EQ(NumbersText({0, 1, 2, 3, 6}), "0-3,6");
+  EXPECT_EQ(NumbersText(std::vector<int>{0, 1, 2, 3, 6}), "0-3,6");
   for (const char* wrong : {"", "a", "3-1", "1,,2", "1,1", "-1", "0-", "1-3,2"}) {
     EXPECT_FALSE(ParseNumbers(wrong, "--ranks")) << wrong;
   }
