@@ -56,12 +56,14 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
     }
     return *factor;
   };
-  return ParseByKind(text, of_rest, by_class, factor_of, ParseName<OpClass>, [&](std::string_view key) {
-    return fmt::format(
-        "{}: '{}' is not an operator class{} (`reprise list kernels` shows them, {}rest what is "
-        "not named)",
-        flag.name, key, DidYouMean<OpClass>(key), flag.note);
-  });
+  return ParseByKind(text, of_rest, by_class, factor_of, ParseName<OpClass>,
+                     [&](std::string_view key) {
+                       return fmt::format(
+                           "{}: '{}' is not an operator class{} (`reprise list kernels` shows "
+                           "them, {}rest what is "
+                           "not named)",
+                           flag.name, key, DidYouMean<OpClass>(key), flag.note);
+                     });
 }
 
 template <typename Kind, typename KindOf, typename What>
