@@ -159,9 +159,9 @@ Status Merge(int ranks, int nodes, const std::string& directory) {
       infos.push_back({.node_id = static_cast<std::uint64_t>(i), .name = "aten::mm"});
       records.push_back({.node_id = infos.back().node_id, .start_ns = i, .duration_ns = 1});
     }
-    writer->AppendNodes(std::move(infos));
-    writer->AppendRecords(std::move(records));
-    writer->AppendStep({.duration_ns = nodes});
+    writer->Append(std::move(infos));
+    writer->Append(std::move(records));
+    writer->Append<StepRecord>({{.duration_ns = nodes}});
     REPRISE_TRY(writer->Close());
   }
   RunManifest manifest;

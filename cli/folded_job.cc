@@ -10,26 +10,6 @@
 namespace reprise {
 namespace {
 
-// As the class's file has it: the group by its role, peer and root by position.
-Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec) {
-  for (const GroupRole& role : classes.roles()) {
-    const std::optional<ProcessGroup> group = classes.GroupOf(role.role, rank);
-    if (!group || group->id != spec.group) {
-      continue;
-    }
-    spec.group = role.role;
-    for (std::int32_t* const member : {&spec.peer, &spec.root}) {
-      if (*member >= 0) {
-        *member = static_cast<std::int32_t>(std::ranges::find(group->ranks, *member) -
-                                            group->ranks.begin());
-      }
-    }
-    return {};
-  }
-  return BadInput(fmt::format("{}: a transfer of rank {} is in group {}, which has no role",
-                              kRanksFile, rank, spec.group));
-}
-
 // `graph` with `change(spec)` of every transfer, which gives a Status.
 template <typename Change>
 Result<Graph> WithTransfers(const Graph& graph, const Change& change) {
@@ -74,6 +54,23 @@ std::string TextOf(const std::string& source, const GenerateSummary& s) {
 }
 
 }  // namespace
+
+Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec) {
+  const std::string role(classes.RoleOf(spec.group));
+  const std::optional<ProcessGroup> group = classes.GroupOf(role, rank);
+  if (!group) {
+    return BadInput(fmt::format("{}: a transfer of rank {} is in group {}, which has no role",
+                                kRanksFile, rank, spec.group));
+  }
+  spec.group = role;
+  for (std::int32_t* const member : {&spec.peer, &spec.root}) {
+    if (*member >= 0) {
+      *member = static_cast<std::int32_t>(std::ranges::find(group->ranks, *member) -
+                                          group->ranks.begin());
+    }
+  }
+  return {};
+}
 
 Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
   FoldedJob job{.classes = set.classes};

@@ -27,6 +27,9 @@ struct FoldedJob {
   std::string trace_hash;   // of a generated job: of its description and sums
 };
 
+// Undoes RankClasses::Resolve: the group by its role, peer and root by position.
+[[nodiscard]] Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec);
+
 // `set` is folded.
 [[nodiscard]] Result<FoldedJob> ReadFoldedJob(const TraceSet& set);
 

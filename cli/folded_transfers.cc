@@ -15,43 +15,23 @@ namespace {
 
 using RoleTransfers = std::map<std::string, std::vector<PlannedTransfer>>;
 
-std::int32_t PositionIn(const ProcessGroup& group, std::int32_t rank) {
-  const auto at = std::ranges::find(group.ranks, rank);
-  return at == group.ranks.end() ? -1 : static_cast<std::int32_t>(at - group.ranks.begin());
-}
-
 // A rank's transfers by the role of their group, peers and roots as positions again.
 RoleTransfers TransfersByRole(const RankClasses& classes, const Graph& graph,
                               std::vector<std::string>& errors) {
-  const std::int32_t rank = graph.metadata().rank;
-  std::map<std::string, std::pair<std::string, ProcessGroup>> roles;  // by group
-  for (const GroupRole& role : classes.roles()) {
-    if (auto group = classes.GroupOf(role.role, rank)) {
-      const std::string id = group->id;
-      roles[id] = {role.role, std::move(*group)};
-    }
-  }
   RoleTransfers transfers;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
-    const CommSpec* spec = graph.comm(i);
-    if (spec == nullptr) {
-      continue;
+    if (const CommSpec* const spec = graph.comm(i)) {
+      PlannedTransfer transfer{graph.id(i), *spec};
+      if (const Status found = ToProgram(classes, graph.metadata().rank, transfer.spec); !found) {
+        errors.push_back(found.error().message);
+        continue;
+      }
+      transfers[transfer.spec.group].push_back(std::move(transfer));
     }
-    const auto role = roles.find(spec->group);
-    if (role == roles.end()) {
-      errors.push_back(fmt::format("rank {}: node {} names process group '{}', which the set lacks",
-                                   rank, graph.id(i), spec->group));
-      continue;
-    }
-    PlannedTransfer transfer{graph.id(i), *spec};
-    transfer.spec.peer = spec->peer < 0 ? -1 : PositionIn(role->second.second, spec->peer);
-    transfer.spec.root = spec->root < 0 ? -1 : PositionIn(role->second.second, spec->root);
-    transfers[role->second.first].push_back(std::move(transfer));
   }
   for (auto& [role, list] : transfers) {
-    std::ranges::stable_sort(list, [](const PlannedTransfer& a, const PlannedTransfer& b) {
-      return a.spec.index < b.spec.index;
-    });
+    std::ranges::stable_sort(list, {},
+                             [](const PlannedTransfer& transfer) { return transfer.spec.index; });
   }
   return transfers;
 }
@@ -88,9 +68,6 @@ void CheckFoldedTransfers(const RankClasses& classes, const std::vector<Graph>& 
         const auto of_role = transfers[member].find(role.role);
         plans.push_back(of_role == transfers[member].end() ? std::vector<PlannedTransfer>{}
                                                            : of_role->second);
-        for (PlannedTransfer& transfer : plans.back()) {
-          transfer.spec.group = role.role;
-        }
       }
       std::vector<std::int32_t> all(members.size());
       std::iota(all.begin(), all.end(), 0);

@@ -52,7 +52,7 @@ Status StartMonitoring(const MonitorFlags& flags, Monitoring& monitoring) {
   monitoring.sampler->Start([&monitoring, writer](const std::vector<Sample>& samples) {
     monitoring.recent.Add(samples);
     if (writer != nullptr) {
-      writer->AppendSamples(samples);
+      writer->Append(samples);
     }
   });
   if (!flags.prometheus.empty()) {

@@ -85,7 +85,7 @@ Status MonitorRecording::End(const Sampler* sampler, int exit_code) {
   if (sampler != nullptr) {
     SummarizeSampler(*sampler, *writer_);
   }
-  writer_->AppendStep({.start_ns = begin_ns_, .duration_ns = MonotonicNs() - begin_ns_});
+  writer_->Append<StepRecord>({{.start_ns = begin_ns_, .duration_ns = MonotonicNs() - begin_ns_}});
   if (!target_.command.empty()) {
     writer_->SetFact(kFactExitCode, std::to_string(exit_code));
   }

@@ -10,7 +10,7 @@
 #include "report/sections/sections.h"
 #include "report/text/short_text.h"
 #include "report/values/report.h"
-#include "run/manifest.h"
+#include "run/run.h"
 
 namespace reprise {
 

@@ -34,10 +34,9 @@ namespace {
 struct SimulateFlags {
   WorkloadFlags workload;  // `what`: a set, too
   ReplayRequest request;
-  std::string machine, captured_on;
-  std::vector<std::string> set, slow, links;
+  SimulatedSet simulated;
+  std::vector<std::string> slow, links;
   std::string network = "alpha-beta";
-  double jitter = 0;
   std::optional<std::uint64_t> seed;
   PowerFlags power;
   PartFlags part;
@@ -49,6 +48,7 @@ struct SimulateFlags {
 };
 
 void AddFlags(CLI::App& app, SimulateFlags& flags) {
+  SimulatedSet& simulated = flags.simulated;
   flags.app = &app;
   app.description(
       "Simulate a job, or a captured or generated trace set, on a described machine; every time is "
@@ -62,14 +62,15 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
       "of the tables and the page");
   app.add_flag("--force", flags.request.force,
                "replace an existing run, or with --sweep an existing sweep");
-  app.add_option("--machine", flags.machine,
+  app.add_option("--machine", simulated.machine,
                  "name (`reprise list machines`), file (docs/machine_format.md), or recorded: the "
                  "machine that the set was captured on. Needed, but for a grid");
   app.add_option(
-      "--captured-on", flags.captured_on,
+      "--captured-on", simulated.captured_on,
       "of a captured set: the machine that it was captured on, as name or file (default: "
       "by the device's name in the capture)");
-  app.add_option("--set", flags.set, "another value of a number of --machine: PATH=VALUE[UNIT]")
+  app.add_option("--set", simulated.overrides,
+                 "another value of a number of --machine: PATH=VALUE[UNIT]")
       ->take_all()
       ->allow_extra_args(false);
   app.add_option("--slow", flags.slow, "RANK=F: operations of a rank take F times as long")
@@ -85,7 +86,7 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
                  "links shared by what transfers at the same time (default: alpha-beta)")
       ->check(CLI::IsMember({"alpha-beta", "flow"}));
   app.add_option(
-         "--jitter", flags.jitter,
+         "--jitter", simulated.options.jitter,
          "of a captured set: coefficient of variation of each operation's time (default: 0)")
       ->check(CLI::Range(0.0, 10.0));
   app.add_option("--seed", flags.seed,
@@ -148,7 +149,8 @@ Status InterpretPartOfJob(SimulateFlags& flags) {
   return {};
 }
 
-Status SimulateJob(const SimulateFlags& flags, SimulatedSet& simulated) {
+Status SimulateJob(SimulateFlags& flags) {
+  SimulatedSet& simulated = flags.simulated;
   REPRISE_ASSIGN(const Workload workload, MakeWorkload(flags.workload));
   REPRISE_TRY(CheckWorkloadEffects(flags.workload, workload));
   REPRISE_ASSIGN(const GeneratedJob job,
@@ -163,10 +165,11 @@ Status SimulateJob(const SimulateFlags& flags, SimulatedSet& simulated) {
 }
 
 // What the user should know of the part that was simulated.
-Result<std::vector<std::string>> Simulate(const SimulateFlags& flags, SimulatedSet& simulated) {
+Result<std::vector<std::string>> Simulate(SimulateFlags& flags) {
   const ReplayRequest& request = flags.request;
+  SimulatedSet& simulated = flags.simulated;
   if (!IsSet(request.set_directory)) {
-    REPRISE_TRY(SimulateJob(flags, simulated));
+    REPRISE_TRY(SimulateJob(flags));
     return std::vector<std::string>{};
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
@@ -211,7 +214,7 @@ Status CheckFlags(const SimulateFlags& flags) {
   if (flags.workload.what.empty()) {
     return UsageError("SET_OR_JOB is required: a directory, a preset or a description of a job");
   }
-  if (flags.machine.empty()) {
+  if (flags.simulated.machine.empty()) {
     return UsageError("--machine is required: a name (`reprise list machines`) or a file");
   }
   const bool set = IsSet(flags.workload.what);
@@ -256,21 +259,20 @@ std::string SettingsOf(const CLI::App& app) {
 }
 
 // `grid`: its rows, in place of a job's combinations.
-Status SweepJob(const SimulateFlags& flags, const std::optional<Grid>& grid,
-                const SimulatedSet& simulated) {
+Status SweepJob(const SimulateFlags& flags, const std::optional<Grid>& grid) {
   if (!grid && IsSet(flags.workload.what)) {
     return UsageError(fmt::format(
         "--sweep takes a job, a preset or a description of one; {} is a set", flags.workload.what));
   }
-  REPRISE_TRY(simulated.CheckWithoutTimes(true));
+  REPRISE_TRY(flags.simulated.CheckWithoutTimes(true));
   REPRISE_ASSIGN(const std::string job, ContentOf(flags.workload.what));
-  REPRISE_ASSIGN(const std::string machine, ContentOf(flags.machine));
+  REPRISE_ASSIGN(const std::string machine, ContentOf(flags.simulated.machine));
   const std::string settings =
       fmt::format("{}\n{}\n{}{}", job, machine, SettingsOf(*flags.app), VersionText());
   return RunJobSweep({.flags = flags.sweep,
                       .workload = flags.workload,
                       .grid = grid ? &*grid : nullptr,
-                      .machine = &simulated,
+                      .machine = &flags.simulated,
                       .settings = HashOfText(settings),
                       .directory = flags.request.run_directory,
                       .fold = flags.fold == "auto",
@@ -295,12 +297,13 @@ void PrintMemory(const SimulatedSet& simulated) {
 
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
+  SimulatedSet& simulated = flags.simulated;
   REPRISE_TRY(CheckFlags(flags));
   REPRISE_TRY(CheckSimulateOptions(*flags.app, flags.workload.what));
   std::optional<Grid> grid;
   if (!flags.grid.empty()) {
     REPRISE_ASSIGN(grid, MakeGrid(flags.grid, flags.hardware));
-    flags.machine = flags.machine.empty() ? grid->hardware.machine : flags.machine;
+    simulated.machine = simulated.machine.empty() ? grid->hardware.machine : simulated.machine;
   }
   request.set_directory = flags.workload.what;
   request.command_line = context.command_line;
@@ -311,13 +314,8 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   } else {
     REPRISE_TRY(InterpretPartOfJob(flags));
   }
-  SimulatedSet simulated;
-  simulated.machine = flags.machine;
-  simulated.captured_on = flags.captured_on;
-  simulated.overrides = flags.set;
   simulated.options.network =
       flags.network == "flow" ? NetworkModel::kFlow : NetworkModel::kAlphaBeta;
-  simulated.options.jitter = flags.jitter;
   simulated.options.seed = flags.seed.value_or(1);
   for (const std::string& text : flags.slow) {
     REPRISE_ASSIGN(SlowRank slow, ParseSlowRank(text));
@@ -330,10 +328,10 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   REPRISE_TRY(simulated.Prepare());
   REPRISE_TRY(simulated.power.Interpret(flags.power, simulated.options.to));
   if (grid || !flags.sweep.keys.empty()) {
-    REPRISE_TRY(SweepJob(flags, grid, simulated));
+    REPRISE_TRY(SweepJob(flags, grid));
     return 0;
   }
-  REPRISE_ASSIGN(const std::vector<std::string> notes, Simulate(flags, simulated));
+  REPRISE_ASSIGN(const std::vector<std::string> notes, Simulate(flags));
   if (flags.json) {
     REPRISE_ASSIGN(const nlohmann::ordered_json json, simulated.ToJson(request.run_directory));
     fmt::print("{}\n", json.dump(2));

@@ -2,74 +2,47 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "cli/option_tree.h"
 #include "cli/workload_effects.h"
 #include "core/shown_text.h"
 #include "et_schema/rank_classes.h"
 
 namespace reprise {
-namespace {
-
-class GivenOptions {
- public:
-  GivenOptions(const CLI::App& app, const std::string& what) : app_(app), what_(ShownText(what)) {
-    std::error_code error;
-    set_ = std::filesystem::is_directory(what, error);
-    sweep_ = Has("--sweep") || Has("--grid");
-    const bool part = Has("--ranks") || Has("--steps") || Has("--one-trace") || Has("--range");
-    folded_ = set_ && RankClasses::Present(what) && !part;
-  }
-
-  Status Check() const {
-    REPRISE_TRY(CheckOutputs());
-    if (Has("--rank-by") && !sweep_) {
-      return UsageError(
-          "--rank-by orders the configurations of a sweep; give --sweep, too, or leave it out");
-    }
-    if (set_ && Has("--seed") && !Has("--jitter")) {
-      return UsageError("--seed is of --jitter; give that, too, or leave it out");
-    }
-    if (set_ && !folded_ && Text("--fold") == "off") {
-      return UsageError(fmt::format(
-          "--fold off: each rank of {} is simulated by itself already; leave it out", what_));
-    }
-    return {};
-  }
-
- private:
-  [[nodiscard]] bool Has(const std::string& name) const {
-    const CLI::Option* const option = app_.get_option_no_throw(name);
-    return option != nullptr && option->count() > 0;
-  }
-  [[nodiscard]] std::string Text(const std::string& name) const {
-    return Has(name) ? app_.get_option_no_throw(name)->results().front() : "";
-  }
-
-  Status CheckOutputs() const {
-    const bool run = Has("--output");
-    if (Has("--force") && !run) {
-      return UsageError(
-          "--force replaces what -o names, and there is no -o; give one, or leave it out");
-    }
-    if (Has("--name") && !set_ && (!run || sweep_)) {
-      return UsageError(fmt::format("--name is of the run that is written, and {}; leave it out",
-                                    sweep_ ? "a sweep writes none" : "without -o there is none"));
-    }
-    return {};
-  }
-
-  const CLI::App& app_;
-  std::string what_;
-  bool set_ = false, folded_ = false, sweep_ = false;
-};
-
-}  // namespace
 
 Status CheckSimulateOptions(const CLI::App& app, const std::string& what) {
-  return GivenOptions(app, what).Check();
+  const auto given = [&app](const char* name) { return GivenOption(app, name) != nullptr; };
+  std::error_code error;
+  const bool set = std::filesystem::is_directory(what, error);
+  const bool sweep = given("--sweep") || given("--grid");
+  const bool run = given("--output");
+  if (given("--force") && !run) {
+    return UsageError(
+        "--force replaces what -o names, and there is no -o; give one, or leave it out");
+  }
+  if (given("--name") && !set && (!run || sweep)) {
+    return UsageError(fmt::format("--name is of the run that is written, and {}; leave it out",
+                                  sweep ? "a sweep writes none" : "without -o there is none"));
+  }
+  if (given("--rank-by") && !sweep) {
+    return UsageError(
+        "--rank-by orders the configurations of a sweep; give --sweep, too, or leave it out");
+  }
+  if (set && given("--seed") && !given("--jitter")) {
+    return UsageError("--seed is of --jitter; give that, too, or leave it out");
+  }
+  const bool part =
+      given("--ranks") || given("--steps") || given("--one-trace") || given("--range");
+  const CLI::Option* const fold = GivenOption(app, "--fold");
+  const bool folded = set && RankClasses::Present(what) && !part;
+  if (set && !folded && fold != nullptr && fold->results().front() == "off") {
+    return UsageError(
+        fmt::format("--fold off: each rank of {} is simulated by itself already; leave it out",
+                    ShownText(what)));
+  }
+  return {};
 }
 
 Status CheckSweptOptions(const std::vector<SweepKey>& keys, const WorkloadFlags& workload) {

@@ -80,42 +80,13 @@ Status SimulatedSet::RunFolded(const ReplayRequest& request, const TraceSet& set
   const auto work_of = [&](const Graph& program, Graph::Index i) {
     return job.work[static_cast<std::size_t>(&program - job.programs.data())][i];
   };
-  REPRISE_ASSIGN(ClassSimulation simulated, SimulateClasses(program_set,
-                                                            {.machine = *options.to,
-                                                             .slow_ranks = options.slow_ranks,
-                                                             .slow_links = options.slow_links,
-                                                             .fold = fold,
-                                                             .network = options.network,
-                                                             .slots = power.slots()},
-                                                            work_of));
-  REPRISE_TRY(power.Settle(*options.to, program_set, work_of, simulated));
+  REPRISE_ASSIGN(ClassSimulation simulated, ModelClasses(program_set, fold, work_of, DoesWork));
   ranks = ranks_of.world_size();
-  classes = static_cast<std::int64_t>(simulated.classes.size());
   steps = std::max<std::int64_t>(
       static_cast<std::int64_t>(job.programs.front().metadata().steps.size()), 1);
   std::vector<std::int64_t> longest_ns(static_cast<std::size_t>(steps), 0);
   for (const RankClassTimes& own : simulated.classes) {
-    const Graph& program = job.programs[own.program];
-    const auto counts = [&program](Graph::Index i) { return DoesWork(program, i); };
-    const auto own_ns = [&](std::uint32_t node) {
-      return simulated.timing.transfer_ns.empty() ? 0 : simulated.timing.transfer_ns[node];
-    };
-    idle.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
-    LongestSteps(program, own.first_node, simulated.schedule, longest_ns);
-    power.AddRank(program, own.first_node);
-    FindTypesWithoutRate(options.to->device, job.work[own.program]);
-    for (Graph::Index i = 0; i < program.size(); ++i) {
-      const OperatorWork& of_node = job.work[own.program][i];
-      products_at_peak_ns +=
-          ProductNsAtPeak(options.to->device, of_node) * static_cast<double>(own.ranks);
-      if (!counts(i) || program.comm(i) != nullptr) {
-        continue;
-      }
-      const std::int64_t ns = simulated.timing.duration_ns[own.first_node + i] * own.ranks;
-      summary.operations_ns += ns;
-      summary.known_ns += of_node.known ? ns : 0;
-      summary.by_default_ns += RooflineOf(options.to->device, of_node).by_default() ? ns : 0;
-    }
+    LongestSteps(job.programs[own.program], own.first_node, simulated.schedule, longest_ns);
   }
   step_ns = std::accumulate(longest_ns.begin(), longest_ns.end(), std::int64_t{0}) / steps;
   schedule.emplace();  // no recorded step

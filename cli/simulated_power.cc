@@ -13,6 +13,34 @@
 #include "simulator/power_samples.h"
 
 namespace reprise {
+namespace {
+
+// Of a transfer of that rank: its group's ranks, or both ends of a pair; none: it is in no group.
+std::vector<std::int32_t> Members(const ProgramSet& set, const RankClassTimes& rank,
+                                  const CommSpec& spec) {
+  const std::int32_t own = rank.first_rank;
+  const bool pair = IsPointToPoint(spec.kind);
+  if (pair && set.peers_are_ranks) {
+    return spec.peer < 0 ? std::vector<std::int32_t>{} : std::vector{own, spec.peer};
+  }
+  const auto role = set.groups.find(spec.group);
+  if (role == set.groups.end()) {
+    return {};
+  }
+  for (const std::vector<std::int32_t>& group : role->second) {
+    if (std::ranges::find(group, own) != group.end()) {
+      return pair ? std::vector{own, group[static_cast<std::size_t>(spec.peer)]} : group;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t RecordedTransferNs(const TimingGraph& timing, std::uint32_t node) {
+  const bool matched = !timing.match.empty() && timing.match[node] >= 0;
+  return matched ? timing.transfer_ns[node] : timing.duration_ns[node];
+}
 
 void AddPowerFlags(CLI::App& app, PowerFlags& flags) {
   app.add_option("--power-limit", flags.limit,
@@ -25,7 +53,6 @@ void AddPowerFlags(CLI::App& app, PowerFlags& flags) {
 
 Status SimulatedPower::Interpret(const PowerFlags& flags,
                                  const std::optional<MachineModel>& machine) {
-  asked_ = !flags.limit.empty() || flags.until_steady;
   if (!flags.limit.empty()) {
     REPRISE_ASSIGN(options_.limit_watts, ParsePowerLimit(flags.limit));
   }
@@ -38,109 +65,55 @@ Status SimulatedPower::Interpret(const PowerFlags& flags,
         ".vector.float32 to its file (docs/machine_format.md)",
         machine->name);
   }
-  if (asked_ && !reason_.empty()) {
+  if ((!flags.limit.empty() || flags.until_steady) && !reason_.empty()) {
     return BadInput("no power can be modelled: " + reason_);
   }
   slots_ = flags.until_steady && machine->device.thermal.rows.has_value();
   return {};
 }
 
-Status SimulatedPower::Settle(const PowerInput& input, TimingGraph& timing, Schedule& schedule) {
-  machine_ = input.machine;
-  REPRISE_ASSIGN(outcome_, SettlePower(input, devices_, timing, schedule));
-  return {};
-}
-
-Status SimulatedPower::Settle(const MachineModel& machine, const ProgramSet& set,
-                              const WorkOfNode& work, ClassSimulation& simulated) {
+Status SimulatedPower::Settle(const MachineModel& machine, const PoweredSet& set) {
   if (!HasPower(machine.device)) {
     return {};
   }
+  machine_ = machine;
+  device_of_ = set.class_of;
   REPRISE_ASSIGN(const Network network,
-                 Network::Create(machine, static_cast<std::int64_t>(set.program_of.size())));
-  const bool streams = HasStreams(set.programs);
-  device_of_ = simulated.class_of;
-  for (const RankClassTimes& own : simulated.classes) {
-    const Graph& program = set.programs[own.program];
-    const auto members = [&](const CommSpec& spec) -> std::vector<std::int32_t> {
-      const auto role = set.groups.find(spec.group);
-      if (role == set.groups.end()) {
-        return {};
-      }
-      for (const std::vector<std::int32_t>& group : role->second) {
-        if (std::ranges::find(group, own.first_rank) == group.end()) {
-          continue;
-        }
-        if (!IsPointToPoint(spec.kind)) {
-          return group;
-        }
-        const std::int32_t peer =
-            set.peers_are_ranks ? spec.peer : group[static_cast<std::size_t>(spec.peer)];
-        return {own.first_rank, peer};
-      }
-      return {};
-    };
-    PoweredDevice device{.first_rank = own.first_rank, .ranks = own.ranks};
+                 Network::Create(machine, static_cast<std::int64_t>(device_of_.size())));
+  const bool streams = HasStreams(set.programs.programs);
+  for (const RankClassTimes& own : set.classes) {
+    const Graph& program = set.programs.programs[own.program];
+    PoweredDevice& device =
+        devices_.emplace_back(PoweredDevice{.first_rank = own.first_rank, .ranks = own.ranks});
     if (const auto front = DeviceInFront(machine.device.thermal, own.first_rank); slots_ && front) {
       device.in_front = static_cast<std::int32_t>(device_of_[static_cast<std::size_t>(*front)]);
     }
-    device.nodes = PoweredNodesOf({.graph = program,
-                                   .first = own.first_node,
-                                   .streams = streams,
-                                   .work = [&](Graph::Index i) { return work(program, i); },
-                                   .members = members},
-                                  network);
-    devices_.push_back(std::move(device));
-  }
-  const auto own_ns = [&timing = simulated.timing](std::uint32_t node) {
-    return timing.transfer_ns.empty() ? timing.duration_ns[node] : timing.transfer_ns[node];
-  };
-  return Settle({.machine = machine, .options = options_, .own_ns = own_ns}, simulated.timing,
-                simulated.schedule);
-}
-
-Status SimulatedPower::Settle(const MachineModel& machine, const DrySet& set,
-                              const std::vector<OperatorWork>& work) {
-  if (!HasPower(machine.device)) {
-    return {};
-  }
-  REPRISE_ASSIGN(const Network network,
-                 Network::Create(machine, static_cast<std::int64_t>(set.graphs.size())));
-  const bool streams = HasStreams(set.graphs);
-  for (std::uint32_t rank = 0; rank < set.graphs.size(); ++rank) {
-    const auto members = [&](const CommSpec& spec) -> std::vector<std::int32_t> {
-      if (IsPointToPoint(spec.kind)) {
-        return spec.peer < 0 ? std::vector<std::int32_t>{}
-                             : std::vector{static_cast<std::int32_t>(rank), spec.peer};
-      }
-      const auto group = set.mapping.groups.find(spec.group);
-      return group == set.mapping.groups.end() ? std::vector<std::int32_t>{} : group->second.ranks;
-    };
-    PoweredDevice device{.first_rank = rank};
-    if (const auto front = DeviceInFront(machine.device.thermal, rank); slots_ && front) {
-      device.in_front = static_cast<std::int32_t>(*front);
+    device.nodes = PoweredNodesOf(
+        {.graph = program,
+         .first = own.first_node,
+         .streams = streams,
+         .work = [&](Graph::Index i) { return set.work(program, i); },
+         .members = [&](const CommSpec& spec) { return Members(set.programs, own, spec); }},
+        network);
+    if (set.recorded) {
+      // What has no time has no power either.
+      std::erase_if(device.nodes, [&set](const PoweredNode& node) {
+        return !node.transfer && set.timing.duration_ns[node.node] <= 0;
+      });
     }
-    const std::uint32_t first = set.first[rank];
-    device.nodes = PoweredNodesOf({.graph = set.graphs[rank],
-                                   .first = first,
-                                   .streams = streams,
-                                   .work = [&](Graph::Index i) { return work[first + i]; },
-                                   .members = members},
-                                  network);
-    // What has no time has no power either.
-    std::erase_if(device.nodes, [&set](const PoweredNode& node) {
-      return !node.transfer && set.timing.duration_ns[node.node] <= 0;
-    });
-    devices_.push_back(std::move(device));
-    device_of_.push_back(rank);
   }
-  REPRISE_ASSIGN(Schedule schedule, DryRun(set.timing));
-  const auto own_ns = [&timing = set.timing](std::uint32_t node) {
-    const bool matched = !timing.match.empty() && timing.match[node] >= 0;
-    return matched ? timing.transfer_ns[node] : timing.duration_ns[node];
+  const auto own_ns = [&set](std::uint32_t node) {
+    const TimingGraph& timing = set.timing;
+    return set.recorded                 ? RecordedTransferNs(timing, node)
+           : timing.transfer_ns.empty() ? timing.duration_ns[node]
+                                        : timing.transfer_ns[node];
   };
-  return Settle({.machine = machine, .options = options_, .follows_limit = false, .own_ns = own_ns},
-                set.timing, schedule);
+  REPRISE_ASSIGN(outcome_, SettlePower({.machine = *machine_,
+                                        .options = options_,
+                                        .follows_limit = !set.recorded,
+                                        .own_ns = own_ns},
+                                       devices_, set.timing, set.schedule));
+  return {};
 }
 
 void SimulatedPower::AddRank(const Graph& graph, std::uint32_t first) {
@@ -171,20 +144,21 @@ void SimulatedPower::Write(std::size_t rank, RankWriter& writer, bool by_class) 
   const DeviceModel& device = machine_->device;
   const std::string name = fmt::format("device-{}", number);
   const std::string uuid = fmt::format("model-{}", number);
-  writer.AppendDevice({.device = name,
-                       .backend = "model",
-                       .name = device.name,
-                       .memory_bytes = static_cast<std::int64_t>(device.memory_bytes.value),
-                       .uuid = uuid});
-  writer.AppendMeters({{.device = name, .source = "model", .name = device.name, .uuid = uuid}});
+  writer.Append<RunDevice>({{.device = name,
+                             .backend = "model",
+                             .name = device.name,
+                             .memory_bytes = static_cast<std::int64_t>(device.memory_bytes.value),
+                             .uuid = uuid}});
+  writer.Append<MeteredDevice>(
+      {{.device = name, .source = "model", .name = device.name, .uuid = uuid}});
   ModelledTelemetry telemetry = TelemetryOf(outcome_->devices[d], *outcome_, device, name);
-  writer.AppendMetrics(std::move(telemetry.metrics));
-  writer.AppendSamples(std::move(telemetry.samples));
+  writer.Append(std::move(telemetry.metrics));
+  writer.Append(std::move(telemetry.samples));
   std::vector<NodeJoules> joules;
   for (std::size_t i = 0; i < node_ids_[rank].size(); ++i) {
     joules.push_back({node_ids_[rank][i], outcome_->devices[d].node_joules[i]});
   }
-  writer.AppendJoules(std::move(joules));
+  writer.Append(std::move(joules));
   writer.SetFact(kFactIdleBeginNs, std::to_string(telemetry.idle_begin_ns));
   writer.SetFact(kFactIdleEndNs, std::to_string(telemetry.idle_end_ns));
 }

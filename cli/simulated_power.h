@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "replayer/dry.h"
+#include "run/run.h"
 #include "simulator/class_simulation.h"
 #include "simulator/power.h"
 
@@ -21,6 +21,20 @@ struct PowerFlags {
 };
 void AddPowerFlags(CLI::App& app, PowerFlags& flags);
 
+// Classes of equal ranks whose times are known.
+struct PoweredSet {
+  const ProgramSet& programs;
+  const WorkOfNode& work;
+  const std::vector<std::uint32_t>& class_of;  // by rank
+  const std::vector<RankClassTimes>& classes;
+  TimingGraph& timing;
+  Schedule& schedule;
+  bool recorded = false;  // the times were measured under the device's own limit
+};
+
+// Of a transfer in a captured set, its time without waiting.
+[[nodiscard]] std::int64_t RecordedTransferNs(const TimingGraph& timing, std::uint32_t node);
+
 class SimulatedPower {
  public:
   // Before the simulation. Bad input where `machine` (nothing: the capture's own, unknown) lacks
@@ -30,13 +44,9 @@ class SimulatedPower {
   // Whether ranks in other slots are no equals (ClassOptions::slots).
   [[nodiscard]] bool slots() const { return slots_; }
 
-  // Each lengthens the times where a limit or heat lowers clocks. Nothing happens on a machine
-  // without power. A set of classes, one device for each:
-  [[nodiscard]] Status Settle(const MachineModel& machine, const ProgramSet& set,
-                              const WorkOfNode& work, ClassSimulation& simulated);
-  // A captured set, one device for each rank; `work` by node of the timing graph.
-  [[nodiscard]] Status Settle(const MachineModel& machine, const DrySet& set,
-                              const std::vector<OperatorWork>& work);
+  // Lengthens the times where a limit or heat lowers clocks: one device for each class. Nothing
+  // happens on a machine without power.
+  [[nodiscard]] Status Settle(const MachineModel& machine, const PoweredSet& set);
 
   // After Settle, once for each rank of the run, in order: keeps what its nodes are called. Its
   // graph's nodes begin at `first`.
@@ -56,14 +66,12 @@ class SimulatedPower {
   [[nodiscard]] std::map<std::string, std::string> Describe() const;
 
  private:
-  [[nodiscard]] Status Settle(const PowerInput& input, TimingGraph& timing, Schedule& schedule);
   // Joules of a step, watts over all `seconds`.
   [[nodiscard]] nlohmann::ordered_json DevicesJson(double steps) const;
   [[nodiscard]] nlohmann::ordered_json NodesJson(double steps, double seconds) const;
   [[nodiscard]] nlohmann::ordered_json ClassesJson(double steps, double seconds) const;
 
   PowerOptions options_;
-  bool asked_ = false;  // by a flag
   bool slots_ = false;
   std::optional<MachineModel> machine_;  // with power
   std::vector<PoweredDevice> devices_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "cli/operator_work.h"
@@ -18,10 +19,12 @@
 #include "report/text/verdict_warnings.h"
 #include "report/values/report.h"
 #include "run/run.h"
-#include "simulator/class_simulation.h"
+#include "timing/dry_run.h"
 
 namespace reprise {
 namespace {
+
+constexpr char kRecordedMachine[] = "recorded";
 
 // "NVIDIA H100 80GB HBM3", or the processor of a capture without device; of all ranks.
 std::set<std::string> RecordedDevices(std::span<const Graph> graphs) {
@@ -56,14 +59,33 @@ Json CalibrationJson(const std::optional<MachineModel>& machine) {
           {"error", calibration.error ? Json(calibration.error->value) : Json()}};
 }
 
-std::function<bool(Graph::Index)> CountsOf(const Plan& plan) {
-  return [&plan](Graph::Index i) { return plan.work[i].counts; };
+std::size_t RankOf(const Graph& graph, const DrySet& set) {
+  return static_cast<std::size_t>(&graph - set.graphs.data());
+}
+
+Counts CountsOf(const DrySet& set) {
+  return [&set](const Graph& graph, Graph::Index i) {
+    return set.plans[RankOf(graph, set)].work[i].counts;
+  };
+}
+
+// Each rank with a program of its own.
+ProgramSet ProgramsOf(const DrySet& set) {
+  ProgramSet programs{.programs = set.graphs, .peers_are_ranks = true};
+  programs.program_of.resize(set.graphs.size());
+  std::iota(programs.program_of.begin(), programs.program_of.end(), 0U);
+  for (const auto& [id, group] : set.mapping.groups) {
+    programs.groups[id] = {group.ranks};
+    // Groups of one name and size are used at the same time, as those of one role in a folded set.
+    programs.alike[id] = fmt::format("{} of {}", group.description, group.ranks.size());
+  }
+  return programs;
 }
 
 }  // namespace
 
-void IdleTimes::AddRank(const Graph& graph, const std::function<bool(Graph::Index)>& counts,
-                        const Schedule& schedule, std::uint32_t first,
+void IdleTimes::AddRank(const Graph& graph, const Counts& counts, const Schedule& schedule,
+                        std::uint32_t first,
                         const std::function<std::int64_t(std::uint32_t node)>& own_ns,
                         std::int64_t ranks_alike) {
   std::vector<Interval> computes;
@@ -73,7 +95,7 @@ void IdleTimes::AddRank(const Graph& graph, const std::function<bool(Graph::Inde
     const std::int64_t end_ns = schedule.end_ns[node];
     if (graph.comm(i) != nullptr) {
       busy.emplace_back(std::max(schedule.start_ns[node], end_ns - own_ns(node)), end_ns);
-    } else if (counts(i)) {
+    } else if (counts(graph, i)) {
       computes.emplace_back(schedule.start_ns[node], end_ns);
     }
   }
@@ -131,12 +153,9 @@ Status SimulatedSet::FindSource(const DrySet& set) {
   return {};
 }
 
-void SimulatedSet::FindTypesWithoutRate(const DeviceModel& device,
-                                        std::span<const OperatorWork> work) {
-  for (const OperatorWork& of_node : work) {
-    if (LacksRate(device, of_node)) {
-      without_rate.emplace(Name(of_node.dtype));
-    }
+void SimulatedSet::FindTypeWithoutRate(const DeviceModel& device, const OperatorWork& work) {
+  if (LacksRate(device, work)) {
+    without_rate.emplace(Name(work.dtype));
   }
 }
 
@@ -161,65 +180,69 @@ Status SimulatedSet::CheckWithoutTimes(bool job) const {
   return {};
 }
 
-Status SimulatedSet::ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work) {
-  REPRISE_TRY(CheckWithoutTimes(false));
-  FindTypesWithoutRate(options.to->device, work);
-  ProgramSet programs{.programs = set.graphs, .peers_are_ranks = true};
-  for (std::uint32_t rank = 0; rank < set.graphs.size(); ++rank) {
-    programs.program_of.push_back(rank);
-  }
-  for (const auto& [id, group] : set.mapping.groups) {
-    programs.groups[id] = {group.ranks};
-    // Groups of one name and size are used at the same time, as those of one role in a folded set.
-    programs.alike[id] = fmt::format("{} of {}", group.description, group.ranks.size());
-  }
-  const auto work_of = [&](const Graph& program, Graph::Index i) {
-    return work[set.first[static_cast<std::size_t>(&program - set.graphs.data())] + i];
-  };
-  REPRISE_ASSIGN(ClassSimulation simulated, SimulateClasses(programs,
+Result<ClassSimulation> SimulatedSet::ModelClasses(const ProgramSet& set, bool fold,
+                                                   const WorkOfNode& work, const Counts& counts) {
+  REPRISE_ASSIGN(ClassSimulation simulated, SimulateClasses(set,
                                                             {.machine = *options.to,
                                                              .slow_ranks = options.slow_ranks,
                                                              .slow_links = options.slow_links,
+                                                             .fold = fold,
                                                              .network = options.network,
                                                              .slots = power.slots()},
-                                                            work_of));
-  REPRISE_TRY(power.Settle(*options.to, programs, work_of, simulated));
-  const std::uint32_t nodes = set.first.back();
-  schedule.emplace();
-  schedule->start_ns.resize(nodes);
-  schedule->end_ns.resize(nodes);
-  sources.resize(nodes);
-  for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
-    const RankClassTimes& own = simulated.classes[simulated.class_of[rank]];
-    power.AddRank(set.graphs[rank], own.first_node);
-    for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
-      const std::uint32_t node = set.first[rank] + i;
-      const std::uint32_t at = own.first_node + i;
-      schedule->start_ns[node] = simulated.schedule.start_ns[at];
-      schedule->end_ns[node] = simulated.schedule.end_ns[at];
-      sources[node] = simulated.source[at];
-      const bool counts = set.plans[rank].work[i].counts && set.graphs[rank].comm(i) == nullptr;
-      if (counts) {
-        const std::int64_t ns = simulated.timing.duration_ns[at];
-        summary.operations_ns += ns;
-        summary.known_ns += work[node].known ? ns : 0;
-        summary.by_default_ns += RooflineOf(options.to->device, work[node]).by_default() ? ns : 0;
+                                                            work));
+  TimingGraph& timing = simulated.timing;
+  REPRISE_TRY(power.Settle(
+      *options.to, {set, work, simulated.class_of, simulated.classes, timing, simulated.schedule}));
+  classes = static_cast<std::int64_t>(simulated.classes.size());
+  const auto own_ns = [&timing](std::uint32_t node) {
+    return timing.transfer_ns.empty() ? 0 : timing.transfer_ns[node];
+  };
+  for (const RankClassTimes& own : simulated.classes) {
+    const Graph& program = set.programs[own.program];
+    idle.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
+    power.AddRank(program, own.first_node);
+    for (Graph::Index i = 0; i < program.size(); ++i) {
+      const OperatorWork of_node = work(program, i);
+      FindTypeWithoutRate(options.to->device, of_node);
+      products_at_peak_ns +=
+          ProductNsAtPeak(options.to->device, of_node) * static_cast<double>(own.ranks);
+      if (!counts(program, i) || program.comm(i) != nullptr) {
+        continue;
       }
+      const std::int64_t ns = timing.duration_ns[own.first_node + i] * own.ranks;
+      summary.operations_ns += ns;
+      summary.known_ns += of_node.known ? ns : 0;
+      summary.by_default_ns += RooflineOf(options.to->device, of_node).by_default() ? ns : 0;
     }
   }
-  schedule->makespan_ns = simulated.schedule.makespan_ns;
-  for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
-    const std::uint32_t shift =
-        simulated.classes[simulated.class_of[rank]].first_node - set.first[rank];
-    const auto own_ns = [&](std::uint32_t node) {
-      const auto& transfer_ns = simulated.timing.transfer_ns;
-      return transfer_ns.empty() ? 0 : transfer_ns[node + shift];
-    };
-    idle.AddRank(set.graphs[rank], CountsOf(set.plans[rank]), *schedule, set.first[rank], own_ns,
-                 1);
-  }
-  classes = static_cast<std::int64_t>(simulated.classes.size());
+  return simulated;
+}
+
+Status SimulatedSet::ModelTimes(const DrySet& set, const WorkOfNode& work) {
+  REPRISE_TRY(CheckWithoutTimes(false));
+  // Every rank is a class of its own, in order: its nodes stand where they do in the set.
+  REPRISE_ASSIGN(ClassSimulation simulated,
+                 ModelClasses(ProgramsOf(set), true, work, CountsOf(set)));
+  schedule = std::move(simulated.schedule);
+  sources = std::move(simulated.source);
   return {};
+}
+
+Status SimulatedSet::SettleRecorded(const DrySet& set, const WorkOfNode& work) {
+  if (!options.to || !HasPower(options.to->device)) {
+    return {};
+  }
+  const ProgramSet programs = ProgramsOf(set);
+  std::vector<RankClassTimes> ranks_of_set;
+  for (const std::uint32_t rank : programs.program_of) {
+    ranks_of_set.push_back({.program = rank,
+                            .first_rank = static_cast<std::int32_t>(rank),
+                            .ranks = 1,
+                            .first_node = set.first[rank]});
+  }
+  REPRISE_ASSIGN(Schedule recorded, DryRun(set.timing));
+  return power.Settle(*options.to, {programs, work, programs.program_of, ranks_of_set, set.timing,
+                                    recorded, /*recorded=*/true});
 }
 
 Status SimulatedSet::ReplaceTimes(const DrySet& set) {
@@ -230,16 +253,22 @@ Status SimulatedSet::ReplaceTimes(const DrySet& set) {
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     for (Graph::Index i = 0; i < set.graphs[rank].size(); ++i) {
       REPRISE_ASSIGN(work.emplace_back(), WorkOf(set.graphs[rank], set.plans[rank], i));
-      products_at_peak_ns += options.to ? ProductNsAtPeak(options.to->device, work.back()) : 0;
     }
   }
+  const auto work_of = [&](const Graph& graph, Graph::Index i) {
+    return work[set.first[RankOf(graph, set)] + i];
+  };
   if (std::ranges::none_of(set.graphs, HasDurations)) {
-    return ModelTimes(set, work);
+    return ModelTimes(set, work_of);
   }
   REPRISE_TRY(FindSource(set));
-  if (options.to && !SameNumbers(*options.from, *options.to)) {
-    FindTypesWithoutRate(options.from->device, work);
-    FindTypesWithoutRate(options.to->device, work);
+  const bool other = options.to && !SameNumbers(*options.from, *options.to);
+  for (const OperatorWork& of_node : work) {
+    products_at_peak_ns += options.to ? ProductNsAtPeak(options.to->device, of_node) : 0;
+    if (other) {
+      FindTypeWithoutRate(options.from->device, of_node);
+      FindTypeWithoutRate(options.to->device, of_node);
+    }
   }
   classes = static_cast<std::int64_t>(set.graphs.size());
   CapturedSet captured{set.graphs, set.first, work, {}};
@@ -247,9 +276,7 @@ Status SimulatedSet::ReplaceTimes(const DrySet& set) {
     captured.groups[id] = group.ranks;
   }
   REPRISE_ASSIGN(summary, ScaleTimes(captured, options, set.timing, sources));
-  if (options.to) {
-    REPRISE_TRY(power.Settle(*options.to, set, work));
-  }
+  REPRISE_TRY(SettleRecorded(set, work_of));
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     power.AddRank(set.graphs[rank], set.first[rank]);
   }
@@ -308,13 +335,9 @@ DrySimulation SimulatedSet::Simulation() {
   simulation.scheduled = [this](const DrySet& set, const Schedule& of_set) {
     steps = std::max<std::int64_t>(
         static_cast<std::int64_t>(set.graphs.front().metadata().steps.size()), 1);
-    const TimingGraph& timing = set.timing;
-    const auto own_ns = [&timing](std::uint32_t node) {
-      const bool matched = !timing.match.empty() && timing.match[node] >= 0;
-      return matched ? timing.transfer_ns[node] : timing.duration_ns[node];
-    };
+    const auto own_ns = [&set](std::uint32_t node) { return RecordedTransferNs(set.timing, node); };
     for (std::size_t rank = 0; rank < set.graphs.size() && !schedule; ++rank) {
-      idle.AddRank(set.graphs[rank], CountsOf(set.plans[rank]), of_set, set.first[rank], own_ns, 1);
+      idle.AddRank(set.graphs[rank], CountsOf(set), of_set, set.first[rank], own_ns, 1);
     }
   };
   simulation.options = [this] { return Describe(); };

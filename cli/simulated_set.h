@@ -7,7 +7,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,11 +15,13 @@
 #include "cli/traced_memory.h"
 #include "core/result.h"
 #include "replayer/dry.h"
+#include "simulator/class_simulation.h"
 #include "simulator/scale.h"
 
 namespace reprise {
 
-inline constexpr char kRecordedMachine[] = "recorded";
+// Whether a rank does something in a node.
+using Counts = std::function<bool(const Graph& graph, Graph::Index i)>;
 
 // Sums over ranks, of whole steps: time in which a rank only transfers (once the last member has
 // come), and in which it does nothing or waits for others.
@@ -28,19 +29,16 @@ struct IdleTimes {
   double ranks = 0;
   double exposed_ns = 0, bubble_ns = 0;
 
-  // `first`: of the rank's nodes, by `graph`'s index. `counts`: the rank does something in it.
-  // `own_ns`: of a transfer, without waiting.
-  void AddRank(const Graph& graph, const std::function<bool(Graph::Index)>& counts,
-               const Schedule& schedule, std::uint32_t first,
-               const std::function<std::int64_t(std::uint32_t node)>& own_ns,
+  // `first`: of the rank's nodes in the schedule. `own_ns`: of a transfer, without waiting.
+  void AddRank(const Graph& graph, const Counts& counts, const Schedule& schedule,
+               std::uint32_t first, const std::function<std::int64_t(std::uint32_t node)>& own_ns,
                std::int64_t ranks_alike);
 };
 
 struct FoldedJob;
-struct ClassSimulation;
 
 struct SimulatedSet {
-  std::string machine;      // name, file, or kRecordedMachine
+  std::string machine;      // name, file, or "recorded"
   std::string captured_on;  // name or file; empty: by the device in the capture
   std::vector<std::string> overrides;
   ScaleOptions options;  // `from` and `to` follow
@@ -66,13 +64,27 @@ struct SimulatedSet {
                                  const FoldedJob& job, bool fold);
 
   SimulatedPower power;
+  std::optional<JobFacts> job;         // of a job, or a generated set
+  std::optional<TracedMemory> traced;  // afterwards, of a set without such facts
+
+ private:
+  [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
+                                   const FoldedJob& job, ClassSimulation&& simulated);
+  [[nodiscard]] Status FindSource(const DrySet& set);
+  void FindTypeWithoutRate(const DeviceModel& device, const OperatorWork& work);
+  // Times by the machine's model alone, and what they add up to.
+  [[nodiscard]] Result<ClassSimulation> ModelClasses(const ProgramSet& set, bool fold,
+                                                     const WorkOfNode& work, const Counts& counts);
+  [[nodiscard]] Status ModelTimes(const DrySet& set, const WorkOfNode& work);
+  // Power of recorded times that were scaled.
+  [[nodiscard]] Status SettleRecorded(const DrySet& set, const WorkOfNode& work);
+  [[nodiscard]] Status ReplaceTimes(const DrySet& set);
+  [[nodiscard]] std::map<std::string, std::string> Describe() const;
 
   // Known afterwards.
   IdleTimes idle;
   std::int64_t steps = 1;
   std::optional<std::int64_t> step_ns;  // of the longest rank, mean of the steps; RunFolded
-  std::optional<JobFacts> job;          // of a job, or a generated set
-  std::optional<TracedMemory> traced;   // of a set without such facts
   double products_at_peak_ns = 0;       // of all ranks and steps
   ScaleSummary summary;
   std::set<std::string> without_rate;  // types of products that the machine has no rate for
@@ -80,16 +92,6 @@ struct SimulatedSet {
   std::int64_t ranks = 0;            // 0: as the run has
   std::int64_t classes = 0;          // of ranks, that were simulated
   std::optional<Schedule> schedule;  // of a set without durations
-
- private:
-  [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
-                                   const FoldedJob& job, ClassSimulation&& simulated);
-  [[nodiscard]] Status FindSource(const DrySet& set);
-  void FindTypesWithoutRate(const DeviceModel& device, std::span<const OperatorWork> work);
-  // Times by the machine's model alone.
-  [[nodiscard]] Status ModelTimes(const DrySet& set, const std::vector<OperatorWork>& work);
-  [[nodiscard]] Status ReplaceTimes(const DrySet& set);
-  [[nodiscard]] std::map<std::string, std::string> Describe() const;
 };
 
 }  // namespace reprise

@@ -42,6 +42,15 @@ template <typename Numbers>
   return text;
 }
 
+// Between single quotes, with `quote` in place of each single quote in it: '\'' in bash, '' in SQL.
+[[nodiscard]] inline std::string SingleQuoted(std::string_view text, std::string_view quote) {
+  std::string out = "'";
+  for (const char c : text) {
+    out += c == '\'' ? quote : std::string_view(&c, 1);
+  }
+  return out + "'";
+}
+
 // What JSON takes for a blank.
 [[nodiscard]] constexpr bool IsJsonSpace(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';

@@ -128,9 +128,9 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
   for (Graph::Index i = 0; simulation.time_source && i < graph.size(); ++i) {
     infos[i].time_from = simulation.time_source(simulated.first[rank] + i);
   }
-  writer->AppendNodes(std::move(infos));
-  writer->AppendEdges(DescribeEdges(graph));
-  writer->AppendCollectives(simulated.collectives[rank]);
+  writer->Append(std::move(infos));
+  writer->Append(DescribeEdges(graph));
+  writer->Append(simulated.collectives[rank]);
   std::vector<NodeRecord> records;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const std::uint32_t at = simulated.first[rank] + i;
@@ -140,10 +140,8 @@ Status WriteRank(const ReplayRequest& request, const DrySimulation& simulation,
                          simulated.schedule.end_ns[at] - start_ns});
     }
   }
-  writer->AppendRecords(std::move(records));
-  for (const StepRecord& step : StepsOf(simulated, rank)) {
-    writer->AppendStep(step);
-  }
+  writer->Append(std::move(records));
+  writer->Append(StepsOf(simulated, rank));
   writer->SetFact("modelled", "true");
   RecordTrace(graph, simulated.recorded, *writer);
   if (!simulated.facts.empty()) {

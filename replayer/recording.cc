@@ -52,25 +52,25 @@ Status Session::CreateRunDirectory() {
 
 Status Session::BeginRecording() {
   REPRISE_ASSIGN(writer_, RankWriter::Create(request_.run_directory, communicator_.rank()));
-  writer_->AppendNodes(DescribeNodes(*graph_, plan_));
-  writer_->AppendEdges(DescribeEdges(*graph_));
+  writer_->Append(DescribeNodes(*graph_, plan_));
+  writer_->Append(DescribeEdges(*graph_));
   std::vector<CollectiveInfo> collectives;
   for (const PlannedTransfer& transfer : transfers_) {
     const auto group = groups_.find(transfer.spec.group);
     const auto size = group == groups_.end() ? 1 : group->second.ranks.size();
     collectives.push_back({transfer.node_id, transfer.spec, static_cast<std::int32_t>(size)});
   }
-  writer_->AppendCollectives(std::move(collectives));
+  writer_->Append(std::move(collectives));
   writer_->SetFact("host", communicator_.host());
   writer_->SetFact("estimate_ns", std::to_string(estimate_.compute_ns));
   writer_->SetFact("memory_planned_bytes", std::to_string(memory_plan_.planned_bytes));
   writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));
   if (device_ != nullptr) {
     const DeviceInfo& info = device_->info();
-    writer_->AppendDevice(
-        {fmt::format("{}:{}", info.backend, device_index_), info.backend, info.name, info.vendor,
-         info.driver, info.compute_units, info.memory_bytes, info.uuid, info.pci_bus_id,
-         ReadDevicePlacement(request_.options.sampling.sources, info.pci_bus_id)});
+    writer_->Append<RunDevice>(
+        {{fmt::format("{}:{}", info.backend, device_index_), info.backend, info.name, info.vendor,
+          info.driver, info.compute_units, info.memory_bytes, info.uuid, info.pci_bus_id,
+          ReadDevicePlacement(request_.options.sampling.sources, info.pci_bus_id)}});
     writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
     writer_->SetFact(kFactDeviceFlopsPerSecond, fmt::format("{:.6g}", limits_.flops_per_second));
     writer_->SetFact(kFactDeviceBytesPerSecond, fmt::format("{:.6g}", limits_.bytes_per_second));

@@ -83,8 +83,8 @@ void RecordProcessPlacement(const std::string& root, RankWriter& writer) {
 }
 
 void DescribeSampler(const Sampler& sampler, RankWriter& writer) {
-  writer.AppendMetrics(sampler.metrics());
-  writer.AppendMeters(sampler.devices());
+  writer.Append(sampler.metrics());
+  writer.Append(sampler.devices());
   for (const auto& [source, why] : sampler.unavailable()) {
     writer.SetFact("telemetry." + source, why);
   }

@@ -28,7 +28,7 @@ void Session::StartSampler() {
   DescribeSampler(*sampler_, *writer_);
   sampler_->Start([this](const std::vector<Sample>& samples) {
     recent_.Add(samples);
-    writer_->AppendSamples(samples);
+    writer_->Append(samples);
   });
 }
 

@@ -322,9 +322,9 @@ Status Session::Iterate() {
     std::int64_t replay_ns = 0;
     for (const StepRecord& step : result.steps) {
       replay_ns += step.duration_ns;
-      writer_->AppendStep(step);
     }
-    writer_->AppendRecords(std::move(result.records));
+    writer_->Append(std::move(result.steps));
+    writer_->Append(std::move(result.records));
     REPRISE_TRY(writer_->status());  // a full disk ends the run now, not after hours
     if (request_.progress && communicator_.rank() == 0) {
       request_.progress({.stage = warmup ? "warm-up" : "iteration",

@@ -1,5 +1,3 @@
-#include "run/manifest.h"
-
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include "core/input_file.h"
 #include "core/parse_json.h"
 #include "core/temporary_output.h"
+#include "run/run.h"
 #include "run/schema.h"
 
 namespace reprise {

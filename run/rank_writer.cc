@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "core/clock.h"
@@ -26,75 +27,43 @@ constexpr std::chrono::milliseconds kFlushPeriod{500};
 constexpr std::int64_t kCommitNs = 500'000'000;
 constexpr std::size_t kRowsPerClockCheck = 4096;
 
-// What callers have handed over. Batches are moved in whole: an append is O(1) under the lock.
-struct Pending {
-  std::vector<std::vector<NodeInfo>> nodes;
-  std::vector<std::vector<EdgeInfo>> edges;
-  std::vector<std::vector<CollectiveInfo>> collectives;
-  std::vector<std::vector<MeteredDevice>> meters;
-  std::vector<std::vector<Metric>> metrics;
-  std::vector<std::vector<NodeRecord>> records;
-  std::vector<std::vector<NodeJoules>> joules;
-  std::vector<StepRecord> steps;
-  std::vector<std::vector<Sample>> samples;
-  std::vector<RunDevice> devices;
-  std::vector<RunFact> facts;
+// What callers have handed over, in the order of writing: small tables first, which a reader needs
+// to understand the others. Batches are moved in whole: an append is O(1) under the lock.
+template <typename... Rows>
+using Batches = std::tuple<std::vector<std::vector<Rows>>...>;
+using Pending = Batches<RankFileRow, RunDevice, RunFact, StepRecord, MeteredDevice, Metric, Sample,
+                        CollectiveInfo, NodeInfo, NodeRecord, NodeJoules, EdgeInfo>;
 
-  [[nodiscard]] bool Empty() const {
-    return nodes.empty() && edges.empty() && collectives.empty() && meters.empty() &&
-           metrics.empty() && records.empty() && joules.empty() && steps.empty() &&
-           samples.empty() && devices.empty() && facts.empty();
-  }
-};
+bool IsEmpty(const Pending& pending) {
+  return std::apply([](const auto&... batches) { return (batches.empty() && ...); }, pending);
+}
 
-class SqliteRankWriter : public RankWriter {
+}  // namespace
+
+class RankWriter::Impl {
  public:
-  SqliteRankWriter(Database database, int rank)
+  Impl(Database database, int rank)
       : database_(std::move(database)), rank_(rank), thread_([this] { Loop(); }) {}
-  ~SqliteRankWriter() override { (void)Close(); }
 
-  void AppendNodes(std::vector<NodeInfo> nodes) override { Push(&Pending::nodes, nodes); }
-  void AppendEdges(std::vector<EdgeInfo> edges) override { Push(&Pending::edges, edges); }
-  void AppendCollectives(std::vector<CollectiveInfo> collectives) override {
-    Push(&Pending::collectives, collectives);
+  template <typename Row>
+  void Push(std::vector<Row>&& rows) {
+    const std::lock_guard lock(mutex_);
+    if (!closing_ && status_) {
+      std::get<std::vector<std::vector<Row>>>(pending_).push_back(std::move(rows));
+    }
   }
-  void AppendMeters(std::vector<MeteredDevice> meters) override { Push(&Pending::meters, meters); }
-  void AppendMetrics(std::vector<Metric> metrics) override { Push(&Pending::metrics, metrics); }
-  void AppendRecords(std::vector<NodeRecord> records) override { Push(&Pending::records, records); }
-  void AppendJoules(std::vector<NodeJoules> joules) override { Push(&Pending::joules, joules); }
-  void AppendStep(const StepRecord& step) override { Push(&Pending::steps, step); }
-  void AppendSamples(std::vector<Sample> samples) override { Push(&Pending::samples, samples); }
-  void AppendDevice(const RunDevice& device) override { Push(&Pending::devices, device); }
-  void SetFact(const std::string& name, const std::string& value) override {
-    RunFact fact{.name = name, .value = value};
-    Push(&Pending::facts, fact);
-  }
-  [[nodiscard]] Status status() override {
+  [[nodiscard]] Status status() {
     const std::lock_guard lock(mutex_);
     return status_;
   }
-  [[nodiscard]] Status Close() override;
+  [[nodiscard]] Status Close();
 
  private:
-  template <typename Queue, typename Item>
-  void Push(Queue Pending::*queue, Item& item) {
-    const std::lock_guard lock(mutex_);
-    if (!closing_ && status_) {
-      (pending_.*queue).push_back(std::move(item));
-    }
-  }
   void Loop();
   [[nodiscard]] Status Write(const Pending& batch);
   // One prepared INSERT for all rows, committing now and then.
   template <typename Row>
   [[nodiscard]] Status WriteRows(const std::vector<Row>& rows);
-  template <typename Row>
-  [[nodiscard]] Status WriteBatches(const std::vector<std::vector<Row>>& batches) {
-    for (const std::vector<Row>& rows : batches) {
-      REPRISE_TRY(WriteRows(rows));
-    }
-    return {};
-  }
 
   Database database_;
   const int rank_;
@@ -109,12 +78,12 @@ class SqliteRankWriter : public RankWriter {
   std::thread thread_;  // last: it uses everything above
 };
 
-void SqliteRankWriter::Loop() {
+void RankWriter::Impl::Loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait_for(lock, kFlushPeriod, [this] { return closing_; });
     const bool last = closing_;
-    if (!pending_.Empty()) {
+    if (!IsEmpty(pending_)) {
       const Pending batch = std::exchange(pending_, {});
       lock.unlock();
       Status status = Write(batch);
@@ -131,7 +100,7 @@ void SqliteRankWriter::Loop() {
 }
 
 template <typename Row>
-Status SqliteRankWriter::WriteRows(const std::vector<Row>& rows) {
+Status RankWriter::Impl::WriteRows(const std::vector<Row>& rows) {
   if (rows.empty()) {
     return {};
   }
@@ -147,25 +116,21 @@ Status SqliteRankWriter::WriteRows(const std::vector<Row>& rows) {
   return {};
 }
 
-Status SqliteRankWriter::Write(const Pending& batch) {
+Status RankWriter::Impl::Write(const Pending& batch) {
   transaction_start_ns_ = MonotonicNs();
   REPRISE_TRY(database_.Execute("BEGIN"));
-  // Small tables first: they are what a reader needs to understand the others.
-  REPRISE_TRY(WriteRows(batch.devices));
-  REPRISE_TRY(WriteRows(batch.facts));
-  REPRISE_TRY(WriteRows(batch.steps));
-  REPRISE_TRY(WriteBatches(batch.meters));
-  REPRISE_TRY(WriteBatches(batch.metrics));
-  REPRISE_TRY(WriteBatches(batch.samples));
-  REPRISE_TRY(WriteBatches(batch.collectives));
-  REPRISE_TRY(WriteBatches(batch.nodes));
-  REPRISE_TRY(WriteBatches(batch.records));
-  REPRISE_TRY(WriteBatches(batch.joules));
-  REPRISE_TRY(WriteBatches(batch.edges));
+  Status status;
+  const auto write = [&](const auto& batches) {
+    for (const auto& rows : batches) {
+      status = status ? WriteRows(rows) : status;
+    }
+  };
+  std::apply([&write](const auto&... batches) { (write(batches), ...); }, batch);
+  REPRISE_TRY(std::move(status));
   return database_.Execute("COMMIT");
 }
 
-Status SqliteRankWriter::Close() {
+Status RankWriter::Impl::Close() {
   const std::lock_guard close_lock(close_mutex_);
   if (closed_) {
     return status_;
@@ -190,7 +155,21 @@ Status SqliteRankWriter::Close() {
   return status_;
 }
 
-}  // namespace
+RankWriter::RankWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RankWriter::~RankWriter() { (void)Close(); }
+
+void RankWriter::SetFact(const std::string& name, const std::string& value) {
+  Append<RunFact>({{.name = name, .value = value}});
+}
+Status RankWriter::status() { return impl_->status(); }
+Status RankWriter::Close() { return impl_->Close(); }
+
+template <typename Row>
+void RankWriter::Append(std::vector<Row> rows) {
+  impl_->Push(std::move(rows));
+}
+#define REPRISE_TABLE(table, Struct, where) template void RankWriter::Append(std::vector<Struct>);
+#include "run/schema.def"
 
 std::string HostName() {
   std::array<char, 256> name{};
@@ -217,7 +196,8 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
   REPRISE_TRY(database.Execute("BEGIN;" + RankSchema() + "COMMIT;"));
   REPRISE_ASSIGN(Statement insert, database.Prepare(InsertSql<RankFileRow>()));
   REPRISE_TRY(InsertRow(insert, rank, RankFileRow{.host = HostName(), .pid = getpid()}));
-  return std::unique_ptr<RankWriter>(new SqliteRankWriter(std::move(database), rank));
+  return std::unique_ptr<RankWriter>(
+      new RankWriter(std::make_unique<Impl>(std::move(database), rank)));
 }
 
 }  // namespace reprise

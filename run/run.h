@@ -59,31 +59,29 @@ struct NodeJoules {
 };
 
 // Per rank, appends to rank<N>.sqlite from a background thread: callers never wait for the disk.
-// Append* are thread-safe. What was appended is on disk after at most 2 s; a killed run is readable
+// Thread-safe. What was appended is on disk after at most 2 s; a killed run is readable
 // to that point.
 class RankWriter {
  public:
   // `directory` must exist; an earlier run's file of this rank in it is replaced (refusing to
   // overwrite is the command line's task). Rank 0 also writes the manifest (WriteManifest).
   static Result<std::unique_ptr<RankWriter>> Create(const std::string& directory, int rank);
-  virtual ~RankWriter() = default;
-  virtual void AppendNodes(std::vector<NodeInfo> nodes) = 0;
-  virtual void AppendEdges(std::vector<EdgeInfo> edges) = 0;
-  virtual void AppendCollectives(std::vector<CollectiveInfo> collectives) = 0;
-  virtual void AppendMetrics(std::vector<Metric> metrics) = 0;
-  virtual void AppendMeters(std::vector<MeteredDevice> meters) = 0;
-  virtual void AppendRecords(std::vector<NodeRecord> records) = 0;
-  virtual void AppendJoules(std::vector<NodeJoules> joules) = 0;
-  virtual void AppendStep(const StepRecord& step) = 0;
-  virtual void AppendSamples(std::vector<Sample> samples) = 0;
-  virtual void AppendDevice(const RunDevice& device) = 0;
+  ~RankWriter();
+  // Rows of any table of run/schema.def.
+  template <typename Row>
+  void Append(std::vector<Row> rows);
   // Named per-rank facts: how clocks relate (kFactClockReadings), diagnostics, memory peak.
-  virtual void SetFact(const std::string& name, const std::string& value) = 0;
-  // The first error of the background thread so far; Append* after it do nothing.
-  [[nodiscard]] virtual Status status() = 0;
+  void SetFact(const std::string& name, const std::string& value);
+  // The first error of the background thread so far; Append after it does nothing.
+  [[nodiscard]] Status status();
   // Writes what is pending and closes the file. The first error of the background thread, such as
-  // a full disk, is returned here; Append* after it do nothing.
-  [[nodiscard]] virtual Status Close() = 0;
+  // a full disk, is returned here; Append after it does nothing.
+  [[nodiscard]] Status Close();
+
+ private:
+  class Impl;
+  explicit RankWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 // Facts that readers interpret; any other name is shown as it is.
@@ -148,6 +146,8 @@ inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 
 // manifest.json, atomically: a reader sees the old or the new one, never half.
 [[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);
+// A missing key keeps its default; a wrong type or text that is not JSON is bad input.
+[[nodiscard]] Result<RunManifest> ReadManifest(const std::string& directory);
 // After every rank closed its file: writes run.sqlite (summaries) and marks the manifest complete.
 // One process does it, so a run of more than `most_ranks_in_full` ranks keeps nodes, edges,
 // collectives and samples in the ranks' own files only: the merge takes milliseconds a rank then.

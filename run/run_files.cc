@@ -7,25 +7,16 @@
 
 #include "core/checksums.h"
 #include "core/temporary_output.h"
+#include "core/text.h"
 #include "run/database.h"
-#include "run/manifest.h"
 #include "run/run.h"
 #include "run/schema.h"
 
 namespace reprise {
 namespace {
 
-// `text` as an SQL string literal.
-std::string Quote(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) {
-    out += c;
-    if (c == '\'') {
-      out += c;
-    }
-  }
-  return out + "'";
-}
+// An SQL string literal.
+std::string Quote(const std::string& text) { return SingleQuoted(text, "''"); }
 
 Status MergeRank(Database& merged, const std::string& directory, const RunManifest& manifest,
                  int rank, bool in_full) {

@@ -14,7 +14,6 @@
 #include "core/parallel.h"
 #include "core/text.h"
 #include "run/database.h"
-#include "run/manifest.h"
 #include "run/memory_need.h"
 #include "run/rank_reader.h"
 #include "run/schema.h"

@@ -38,6 +38,15 @@ const RunTable& NodeTable() {
                                [](const RunTable& table) { return !table.medians.empty(); });
 }
 
+// "name, name, …": `rank` and the columns of a table.
+std::string ColumnNames(const RunTable& table) {
+  std::string names = "rank";
+  for (const RunColumn& column : table.columns) {
+    names += fmt::format(", {}", column.name);
+  }
+  return names;
+}
+
 std::string Version() { return fmt::format("PRAGMA user_version={};", kRunSchemaVersion); }
 
 // Medians over the iterations that are finished and not warm-up. A replayed start counts from the
@@ -82,14 +91,6 @@ const std::vector<RunTable>& RunTables() {
     return tables;
   }();
   return all;
-}
-
-std::string ColumnNames(const RunTable& table) {
-  std::string names = "rank";
-  for (const RunColumn& column : table.columns) {
-    names += fmt::format(", {}", column.name);
-  }
-  return names;
 }
 
 std::string RankSchema() {

@@ -17,6 +17,9 @@ inline constexpr int kRunSchemaVersion = std::max({
 #include "run/schema.def"
 });
 
+// More ranks than this in a file are damage, not a run.
+inline constexpr std::int32_t kMaxRanks = 1'000'000;
+
 enum class ColumnType : std::uint8_t { kText, kLines, kInteger, kReal, kBoolean, kId };
 
 struct RunColumn {
@@ -42,9 +45,6 @@ struct RunTable {
   std::string_view unique = {};  // empty: rows repeat
 };
 [[nodiscard]] const std::vector<RunTable>& RunTables();
-
-// "name, name, …": `rank` and the columns of a table.
-[[nodiscard]] std::string ColumnNames(const RunTable& table);
 
 // rank<N>.sqlite: all tables, and `nodes` as a view over node_info and records, right at any
 // moment, also while the run continues.

@@ -53,7 +53,6 @@ requires std::is_arithmetic_v<T>
 template <typename Enum>
 requires std::is_enum_v<Enum>
 [[nodiscard]] std::string_view Stored(Enum value) { return Name(value); }
-[[nodiscard]] std::string_view Stored(GroupCertainty certainty);
 [[nodiscard]] std::string Stored(const std::vector<std::int64_t>& splits);
 
 // The other way round, from a column of the current row. Foreign text is made fit to be shown; a
@@ -71,17 +70,22 @@ inline void Restore(const Statement& row, int column, ColumnType /*type*/, doubl
 inline void Restore(const Statement& row, int column, ColumnType type, std::string& value) {
   value = type == ColumnType::kLines ? ShownLines(row.View(column)) : row.Text(column);
 }
-void Parse(std::string_view text, OpClass& value);
-void Parse(std::string_view text, OpKind& value);
-void Parse(std::string_view text, Phase& value);
-void Parse(std::string_view text, ReplayMode& value);
-void Parse(std::string_view text, WorkSource& value);
-void Parse(std::string_view text, TimeSource& value);
-void Parse(std::string_view text, CommKind& value);
-void Parse(std::string_view text, GroupCertainty& value);
-void Parse(std::string_view text, DType& value);
-void Parse(std::string_view text, ReduceOp& value);
-void Parse(std::string_view text, MetricKind& value);
+#define REPRISE_PARSE(Enum, otherwise)                       \
+  inline void Parse(std::string_view text, Enum& value) {    \
+    value = ParseName<Enum>(text).value_or(Enum::otherwise); \
+  }
+REPRISE_PARSE(OpClass, kOther)
+REPRISE_PARSE(OpKind, kWork)
+REPRISE_PARSE(Phase, kOther)
+REPRISE_PARSE(ReplayMode, kSkip)
+REPRISE_PARSE(WorkSource, kNone)
+REPRISE_PARSE(TimeSource, kNone)
+REPRISE_PARSE(CommKind, kBarrier)
+REPRISE_PARSE(GroupCertainty, kUnknown)
+REPRISE_PARSE(ReduceOp, kSum)
+REPRISE_PARSE(MetricKind, kGauge)
+#undef REPRISE_PARSE
+inline void Parse(std::string_view text, DType& value) { value = ParseDType(text); }
 void Parse(std::string_view text, std::vector<std::int64_t>& splits);
 template <typename T>
 void Restore(const Statement& row, int column, ColumnType /*type*/, T& value) {

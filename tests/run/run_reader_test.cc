@@ -44,26 +44,27 @@ class RunReaderTest : public RunDirectory {
     NodeInfo work{.node_id = kWork, .name = "aten::mm", .actor = "thread 1"};
     NodeInfo transfer{.node_id = kTransfer, .name = "nccl:all_reduce", .actor = "group 0"};
     transfer.kind = OpKind::kComm;
-    writer->AppendNodes({work, transfer});
-    writer->AppendEdges({{.from = kWork, .to = kTransfer, .reason = "launch"}});
+    writer->Append<NodeInfo>({work, transfer});
+    writer->Append<EdgeInfo>({{.from = kWork, .to = kTransfer, .reason = "launch"}});
     CollectiveInfo info;
     info.node_id = kTransfer;
     info.group_size = 4;
-    writer->AppendCollectives({info});
+    writer->Append<CollectiveInfo>({info});
     const std::int64_t ahead_ns = rank < 2 ? 0 : kAheadNs;
     for (int iteration = 0; iteration < 2; ++iteration) {
       const std::int64_t start_ns = 1'000 * (iteration + 1) + rank + ahead_ns;
-      writer->AppendRecords(
+      writer->Append<NodeRecord>(
           {{.node_id = kWork, .iteration = iteration, .start_ns = start_ns, .duration_ns = 10},
            {.node_id = kTransfer,
             .iteration = iteration,
             .start_ns = start_ns + 20,
             .duration_ns = 30}});
-      writer->AppendStep({.iteration = iteration, .start_ns = start_ns, .duration_ns = 60});
+      writer->Append<StepRecord>(
+          {{.iteration = iteration, .start_ns = start_ns, .duration_ns = 60}});
     }
     if (rank % 2 == 0) {
       writer->SetFact(kFactClockReadings, rank == 0 ? "0 0 0" : "0 5000 9; 1000000 5000 9");
-      writer->AppendSamples({{.metric = 0, .time_ns = 500 + ahead_ns, .value = 1}});
+      writer->Append<Sample>({{.metric = 0, .time_ns = 500 + ahead_ns, .value = 1}});
     }
     ASSERT_TRUE(writer->Close());
     sqlite3* database = nullptr;

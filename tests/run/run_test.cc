@@ -72,38 +72,38 @@ CollectiveInfo AllToAll(std::uint64_t id) {
 // Iteration 0 is warm-up; node 7 then takes 100, 300, 200 ns, 10, 20, 60 ns into its iteration.
 void AppendRun(RankWriter& writer) {
   const auto id = std::numeric_limits<std::uint64_t>::max();
-  writer.AppendNodes({Gemm(7), Gemm(8), Gemm(id)});
-  writer.AppendEdges({{.from = 7, .to = id, .reason = "data", .inferred = true}});
-  writer.AppendCollectives({AllToAll(8)});
-  writer.AppendMetrics({{.id = 0,
-                         .name = "package_energy",
-                         .unit = "joules",
-                         .device = "package-0",
-                         .source = "rapl",
-                         .kind = MetricKind::kEnergy}});
-  writer.AppendSamples({{.metric = 0, .time_ns = 5, .value = 1.5},
-                        {.metric = 0, .time_ns = 6, .value = std::nan("")}});
-  writer.AppendDevice({.device = "opencl:0",
-                       .backend = "opencl",
-                       .name = "cpu",
-                       .vendor = "v",
-                       .driver = "1",
-                       .compute_units = 2,
-                       .memory_bytes = 1 << 30});
+  writer.Append<NodeInfo>({Gemm(7), Gemm(8), Gemm(id)});
+  writer.Append<EdgeInfo>({{.from = 7, .to = id, .reason = "data", .inferred = true}});
+  writer.Append<CollectiveInfo>({AllToAll(8)});
+  writer.Append<Metric>({{.id = 0,
+                          .name = "package_energy",
+                          .unit = "joules",
+                          .device = "package-0",
+                          .source = "rapl",
+                          .kind = MetricKind::kEnergy}});
+  writer.Append<Sample>({{.metric = 0, .time_ns = 5, .value = 1.5},
+                         {.metric = 0, .time_ns = 6, .value = std::nan("")}});
+  writer.Append<RunDevice>({{.device = "opencl:0",
+                             .backend = "opencl",
+                             .name = "cpu",
+                             .vendor = "v",
+                             .driver = "1",
+                             .compute_units = 2,
+                             .memory_bytes = 1 << 30}});
   writer.SetFact(kFactRecordedStepNs, "12");
   writer.SetFact(kFactRecordedStepNs, "13");
   const std::int64_t durations[] = {9'999, 100, 300, 200};
   const std::int64_t starts[] = {0, 10, 20, 60};
   for (int i = 0; i < 4; ++i) {
     const std::int64_t base = 1'000'000LL * (i + 1);
-    writer.AppendRecords({{.node_id = 7,
-                           .iteration = i,
-                           .step = 1,
-                           .mode = ReplayMode::kSurrogate,
-                           .start_ns = base + starts[i],
-                           .duration_ns = durations[i]}});
-    writer.AppendStep(
-        {.iteration = i, .warmup = i == 0, .step = 1, .start_ns = base, .duration_ns = 400'000});
+    writer.Append<NodeRecord>({{.node_id = 7,
+                                .iteration = i,
+                                .step = 1,
+                                .mode = ReplayMode::kSurrogate,
+                                .start_ns = base + starts[i],
+                                .duration_ns = durations[i]}});
+    writer.Append<StepRecord>(
+        {{.iteration = i, .warmup = i == 0, .step = 1, .start_ns = base, .duration_ns = 400'000}});
   }
 }
 
@@ -242,13 +242,13 @@ TEST_F(RunTest, DocumentedTablesAnswerQueriesInBothFiles) {
 TEST_F(RunTest, MedianOfTwoIterationsIsTheirMean) {
   auto writer = RankWriter::Create(Directory(), 0);
   ASSERT_TRUE(writer);
-  (*writer)->AppendNodes({Gemm(1)});
+  (*writer)->Append<NodeInfo>({Gemm(1)});
   for (int i = 0; i < 2; ++i) {
-    (*writer)->AppendRecords({{.node_id = 1,
-                               .iteration = i,
-                               .start_ns = 1'000 * i + 2 + 4 * i,
-                               .duration_ns = 10 + 10 * i}});
-    (*writer)->AppendStep({.iteration = i, .start_ns = 1'000 * i, .duration_ns = 500});
+    (*writer)->Append<NodeRecord>({{.node_id = 1,
+                                    .iteration = i,
+                                    .start_ns = 1'000 * i + 2 + 4 * i,
+                                    .duration_ns = 10 + 10 * i}});
+    (*writer)->Append<StepRecord>({{.iteration = i, .start_ns = 1'000 * i, .duration_ns = 500}});
   }
   ASSERT_TRUE((*writer)->Close());
   EXPECT_THAT(
@@ -373,7 +373,7 @@ TEST_F(RunTest, DamagedRankFileIsNamed) {
     auto writer = RankWriter::Create(Directory(), rank);
     ASSERT_TRUE(writer);
     std::vector<NodeInfo> nodes(5'000, Gemm(1));
-    (*writer)->AppendNodes(std::move(nodes));
+    (*writer)->Append(std::move(nodes));
     ASSERT_TRUE((*writer)->Close());
   }
   const std::string path = File("rank1.sqlite");
@@ -459,8 +459,9 @@ TEST_F(RunTest, ThreadsAppendTogetherAndNothingIsLost) {
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&writer, t] {
         for (int i = 0; i < 500; ++i) {
-          (*writer)->AppendRecords({{.node_id = static_cast<std::uint64_t>(t), .iteration = i},
-                                    {.node_id = static_cast<std::uint64_t>(t), .iteration = i}});
+          (*writer)->Append<NodeRecord>(
+              {{.node_id = static_cast<std::uint64_t>(t), .iteration = i},
+               {.node_id = static_cast<std::uint64_t>(t), .iteration = i}});
         }
       });
     }
@@ -482,7 +483,7 @@ TEST_F(RunTest, WriteErrorIsReportedAtClose) {
   sqlite3_busy_timeout(handle, 5'000);
   ASSERT_EQ(sqlite3_exec(handle, "DROP TABLE edges", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(handle);
-  (*writer)->AppendEdges({{.from = 1, .to = 2, .reason = "data"}});
+  (*writer)->Append<EdgeInfo>({{.from = 1, .to = 2, .reason = "data"}});
   const Status closed = (*writer)->Close();
   ASSERT_FALSE(closed);
   EXPECT_THAT(closed.error().message, HasSubstr("rank0.sqlite"));
@@ -498,7 +499,7 @@ TEST_F(RunTest, WriteErrorIsKnownBeforeClose) {
   sqlite3_busy_timeout(handle, 5'000);
   ASSERT_EQ(sqlite3_exec(handle, "DROP TABLE edges", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(handle);
-  (*writer)->AppendEdges({{.from = 1, .to = 2, .reason = "data"}});
+  (*writer)->Append<EdgeInfo>({{.from = 1, .to = 2, .reason = "data"}});
   for (int i = 0; i < 6'000 && (*writer)->status(); ++i) {
     usleep(10'000);
   }
