@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "cli/completion_scripts.h"
 #include "cli/environment.h"
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -53,7 +53,7 @@ Status FindTorch(BackendSettings& settings) {
     return {};
   }
   const std::string python = ActivePython();
-  const auto quoted = [](const std::string& text) { return QuoteForShell(text, "'\\''"); };
+  const auto quoted = [](std::string_view text) { return SingleQuoted(text, "'\\''"); };
   const std::string origin =
       FirstLineOf(fmt::format("{} -c {} 2>/dev/null", quoted(python), quoted(kWhereTorchLies)));
   constexpr const char* kHowToGoOn =

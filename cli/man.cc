@@ -1,15 +1,69 @@
-// reprise man: the manual page, from the same options as --help. `reprise man | man -l -`.
+// reprise man: the manual page, from the same options as --help (`reprise man | man -l -`), and
+// docs/command_line.md, which --markdown prints.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "cli/commands.h"
 #include "cli/examples.h"
-#include "cli/manual.h"
 #include "cli/option_tree.h"
 #include "core/version.h"
 
 namespace reprise {
 namespace {
+
+struct ManualEntry {
+  std::string_view name;
+  std::string_view text;
+};
+
+constexpr ManualEntry kManualExitCodes[] = {
+    {"0", "success"},
+    {"1", "a check failed: validation, verification of a transfer, a condition of --fail-if"},
+    {"2", "wrong usage, or the output exists (--force replaces it)"},
+    {"3", "bad input: a file is damaged, has the wrong format or contradicts another file"},
+    {"4", "the machine lacks something: a device, memory, disk space, a permission"},
+};
+
+constexpr ManualEntry kManualEnvironment[] = {
+    {"OCL_ICD_VENDORS",
+     "directory that registers OpenCL drivers (default: /etc/OpenCL/vendors). Where it is set, "
+     "Reprise looks for no other driver."},
+    {"OMP_NUM_THREADS",
+     "compute threads of each rank (default: cores of the host divided by its ranks)"},
+    {"XDG_CACHE_HOME",
+     "cache directory (default: $HOME/.cache). `reprise tune` writes reprise/tuning.json there, "
+     "and `reprise replay` reads it."},
+};
+
+// "required; POSITIVE; default: 3"; empty where there is nothing to remark.
+std::string ManualRemarks(const OptionFacts& option) {
+  std::vector<std::string> remarks;
+  if (option.required) {
+    remarks.emplace_back("required");
+  }
+  if (!option.limits.empty()) {
+    remarks.push_back(option.limits);
+  }
+  if (!option.default_value.empty()) {
+    remarks.push_back("default: " + option.default_value);
+  }
+  return fmt::format("{}", fmt::join(remarks, "; "));
+}
+
+// Of a command, positionals first. Every command lists --help and --verbose: the manual does so
+// once, for the program.
+std::vector<const OptionFacts*> ManualOptions(const CommandFacts& command) {
+  std::vector<const OptionFacts*> shown;
+  for (const auto* list : {&command.positionals, &command.options}) {
+    for (const OptionFacts& option : *list) {
+      const std::string name = option.names.empty() ? "" : option.names.back();
+      if ((name != "--help" && name != "--verbose") || command.path == command.name) {
+        shown.push_back(&option);
+      }
+    }
+  }
+  return shown;
+}
 
 constexpr std::string_view kBeforeCommands = R"(.SH DESCRIPTION
 Reprise converts the execution traces of a PyTorch job to MLCommons Chakra's .et format and replays them on any machine.
@@ -59,6 +113,17 @@ std::string Roff(std::string_view text) {
 std::string Bold(const std::string& text) { return "\\fB" + Roff(text) + "\\fR"; }
 std::string Italic(const std::string& text) { return "\\fI" + Roff(text) + "\\fR"; }
 
+// "reprise pack [OPTIONS] SET".
+std::string Usage(const CommandFacts& command, bool roff) {
+  std::string usage = (roff ? Bold(command.path) : command.path) + " [OPTIONS]";
+  for (const OptionFacts& positional : command.positionals) {
+    const std::string name = (roff ? Italic(positional.positional) : positional.positional) +
+                             (positional.repeats ? " ..." : "");
+    usage += positional.required ? " " + name : " [" + name + "]";
+  }
+  return usage;
+}
+
 // "-o, --output TEXT", or "SET".
 std::string Title(const OptionFacts& option) {
   std::vector<std::string> names;
@@ -86,18 +151,13 @@ std::string Entry(const OptionFacts& option) {
 std::string Options(const CommandFacts& command) {
   std::string text;
   std::string group;
-  for (const auto* list : {&command.positionals, &command.options}) {
-    for (const OptionFacts& option : *list) {
-      if (!ManualShows(option, command)) {
-        continue;
-      }
-      // CLI11's own headings of options and positionals say nothing that the names do not.
-      if (option.group != group && option.group != "Options" && option.group != "Positionals") {
-        text += fmt::format(".PP\n{}\n", Bold(option.group));
-      }
-      group = option.group;
-      text += Entry(option);
+  for (const OptionFacts* option : ManualOptions(command)) {
+    // CLI11's own headings of options and positionals say nothing that the names do not.
+    if (option->group != group && option->group != "Options" && option->group != "Positionals") {
+      text += fmt::format(".PP\n{}\n", Bold(option->group));
     }
+    group = option->group;
+    text += Entry(*option);
   }
   return text;
 }
@@ -130,12 +190,7 @@ std::string Page(const CommandFacts& program) {
     if (!command->commands.empty()) {
       continue;  // asks for one of those
     }
-    std::string usage = Bold(command->path) + " [OPTIONS]";
-    for (const OptionFacts& positional : command->positionals) {
-      const std::string name = Italic(positional.positional) + (positional.repeats ? " ..." : "");
-      usage += positional.required ? " " + name : " [" + name + "]";
-    }
-    page += usage + "\n.br\n";
+    page += Usage(*command, /*roff=*/true) + "\n.br\n";
   }
   page += fmt::format("{}.SH EXAMPLES\n{}.SH OPTIONS\n{}.SH COMMANDS\n", kBeforeCommands,
                       Examples(program.path), Options(program));
@@ -149,27 +204,84 @@ std::string Page(const CommandFacts& program) {
          ManualSection("ENVIRONMENT", kManualEnvironment) + std::string(kSeeAlso);
 }
 
+constexpr std::string_view kMarkdownIntroduction = R"(# Command line
+
+This page lists all commands and options. The program prints it:
+`build/reprise man --markdown > docs/command_line.md` refreshes it. `reprise COMMAND --help` shows the same
+texts. [install.md](install.md) describes the manual page and the shell completions.
+
+)";
+
+// Text as a table cell shows it. Code spans keep what they hold, but for the bar.
+std::string MarkdownCell(std::string_view text) {
+  std::string out;
+  bool in_code = false;
+  for (const char c : text) {
+    in_code = in_code != (c == '`');
+    if (c == '\n') {
+      out += "<br>";
+      continue;
+    }
+    if (c == '|' || (!in_code && (c == '<' || c == '*'))) {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out;
+}
+
+// "`-o`, `--output` TEXT", or "`SET`".
+std::string MarkdownTitle(const OptionFacts& option) {
+  if (option.names.empty()) {
+    return fmt::format("`{}`{}", option.positional, option.repeats ? " …" : "");
+  }
+  std::string title = fmt::format("`{}`", fmt::join(option.names, "`, `"));
+  if (!option.choices.empty()) {
+    title += " " + MarkdownCell(fmt::format("{}", fmt::join(option.choices, "|")));
+  } else if (!option.type.empty()) {
+    title += " " + MarkdownCell(option.type);
+  }
+  return title + (option.repeats ? " …" : "");
+}
+
+std::string MarkdownOptions(const CommandFacts& command) {
+  std::string rows;
+  for (const OptionFacts* option : ManualOptions(command)) {
+    const std::string remarks = ManualRemarks(*option);
+    rows += fmt::format("| {} | {}{} |\n", MarkdownTitle(*option), MarkdownCell(option->help),
+                        remarks.empty() ? "" : MarkdownCell(" (" + remarks + ")"));
+  }
+  return rows.empty() ? "" : "| option | meaning |\n|---|---|\n" + rows + "\n";
+}
+
+template <std::size_t kCount>
+std::string MarkdownEntries(std::string_view heading, std::string_view name,
+                            const ManualEntry (&entries)[kCount]) {
+  std::string text = fmt::format("## {}\n\n| {} | meaning |\n|---|---|\n", heading, name);
+  for (const ManualEntry& entry : entries) {
+    text += fmt::format("| `{}` | {} |\n", entry.name, MarkdownCell(entry.text));
+  }
+  return text;
+}
+
+std::string MarkdownManual(const CommandFacts& program) {
+  std::string page(kMarkdownIntroduction);
+  for (const CommandFacts* command : AllCommands(program)) {
+    const bool is_program = command == &program;
+    page += fmt::format("## {}\n\n", is_program ? "Options before the command" : command->path);
+    if (!is_program) {
+      page += command->description + "\n\n";
+      if (command->commands.empty()) {
+        page += "    " + Usage(*command, /*roff=*/false) + "\n\n";
+      }
+    }
+    page += MarkdownOptions(*command);
+  }
+  page += MarkdownEntries("Exit codes", "code", kManualExitCodes) + "\n";
+  return page + MarkdownEntries("Environment", "variable", kManualEnvironment);
+}
+
 }  // namespace
-
-std::string ManualRemarks(const OptionFacts& option) {
-  std::vector<std::string> remarks;
-  if (option.required) {
-    remarks.emplace_back("required");
-  }
-  if (!option.limits.empty()) {
-    remarks.push_back(option.limits);
-  }
-  if (!option.default_value.empty()) {
-    remarks.push_back("default: " + option.default_value);
-  }
-  return fmt::format("{}", fmt::join(remarks, "; "));
-}
-
-bool ManualShows(const OptionFacts& option, const CommandFacts& command) {
-  const std::string name = option.names.empty() ? "" : option.names.back();
-  const bool of_all = name == "--help" || name == "--verbose";
-  return !of_all || command.path == command.name;
-}
 
 CommandBody RegisterMan(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Print the manual page; read it with: reprise man | man -l -");

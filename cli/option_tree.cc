@@ -94,25 +94,4 @@ std::vector<const CommandFacts*> AllCommands(const CommandFacts& command) {
   return all;
 }
 
-std::vector<std::string> OptionNames(const CommandFacts& command) {
-  std::vector<std::string> names;
-  for (const OptionFacts& option : command.options) {
-    names.insert(names.end(), option.names.begin(), option.names.end());
-  }
-  return names;
-}
-
-std::vector<std::string> NextWords(const CommandFacts& command) {
-  for (const OptionFacts& positional : command.positionals) {
-    if (!positional.choices.empty()) {
-      return positional.choices;
-    }
-  }
-  std::vector<std::string> words;
-  for (const CommandFacts& below : command.commands) {
-    words.push_back(below.name);
-  }
-  return words;
-}
-
 }  // namespace reprise

@@ -44,9 +44,4 @@ struct CommandFacts {
 // `command` and all below it, parents first. The pointers live as long as `command`.
 [[nodiscard]] std::vector<const CommandFacts*> AllCommands(const CommandFacts& command);
 
-// The names of all options together, and the choices of the first positional that has any or else
-// the commands: what may stand at the next place of a command line.
-[[nodiscard]] std::vector<std::string> OptionNames(const CommandFacts& command);
-[[nodiscard]] std::vector<std::string> NextWords(const CommandFacts& command);
-
 }  // namespace reprise
