@@ -5,13 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <memory>
+#include <optional>
 
-#include "cli/anonymize_verify.h"
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/counter_lines.h"
-#include "cli/verbose.h"
-#include "cli/verified_set.h"
 #include "core/shown_text.h"
+#include "et_schema/trace_set.h"
+#include "replayer/plan/plan.h"
+#include "share/anonymize/set_comparison.h"
 
 namespace reprise {
 
@@ -22,19 +24,16 @@ inline void to_json(Json& json, const AnonymizeReport::Rank& of) {
 namespace {
 
 struct AnonymizeFlags {
-  std::string input, output, policy = "replay", print_policy, durations, shapes, salt_file, names;
-  bool force = false, json = false, verify = false, verify_only = false;
+  AnonymizeRequest request;
+  std::string policy = "replay", print_policy, durations, shapes;
+  bool json = false, verify = false, verify_only = false;
 };
 
-Result<AnonymizeRequest> MakeRequest(const AnonymizeFlags& flags) {
-  if (flags.input.empty() || flags.output.empty()) {
+Status Interpret(AnonymizeFlags& flags) {
+  AnonymizeRequest& request = flags.request;
+  if (request.input_directory.empty() || request.output_directory.empty()) {
     return UsageError("give a trace set and the directory to write");
   }
-  AnonymizeRequest request{.input_directory = flags.input,
-                           .output_directory = flags.output,
-                           .salt_file = flags.salt_file,
-                           .public_names = flags.names,
-                           .force = flags.force};
   REPRISE_ASSIGN(request.policy, Policy::Load(flags.policy));
   if (!flags.durations.empty()) {
     REPRISE_ASSIGN(request.policy.durations, ParseRounding(flags.durations));
@@ -42,7 +41,7 @@ Result<AnonymizeRequest> MakeRequest(const AnonymizeFlags& flags) {
   if (!flags.shapes.empty()) {
     REPRISE_ASSIGN(request.policy.shapes, ParseRounding(flags.shapes));
   }
-  return request;
+  return {};
 }
 
 Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
@@ -101,8 +100,64 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
   }
 }
 
-Result<int> Verify(const AnonymizeFlags& flags) {
-  REPRISE_ASSIGN(const auto difference, FirstDifference(flags.input, flags.output));
+using DifferenceFound = std::optional<std::string>;
+
+bool SameWork(const Work& a, const Work& b) {
+  return a.type == b.type && a.mode == b.mode && a.kernel == b.kernel && a.actor == b.actor &&
+         a.cost.flops == b.cost.flops && a.cost.bytes == b.cost.bytes && a.gap_ns == b.gap_ns &&
+         a.host_ns == b.host_ns && a.step == b.step && a.joins == b.joins &&
+         a.releases == b.releases && a.counts == b.counts && a.alone == b.alone;
+}
+
+Result<DifferenceFound> PlansDiffer(const Graph& a, const Graph& b) {
+  ReplayOptions options;
+  options.assume_groups = true;
+  REPRISE_ASSIGN(const Plan plan_a, BuildPlan(a, options, KernelRegistry::Builtin()));
+  REPRISE_ASSIGN(const Plan plan_b, BuildPlan(b, options, KernelRegistry::Builtin()));
+  const std::int32_t rank = a.metadata().rank;
+  for (Graph::Index i = 0; i < a.size(); ++i) {
+    if (!SameWork(plan_a.work[i], plan_b.work[i])) {
+      return DifferenceFound(
+          fmt::format("rank {}: node {} ({}) and node {} are planned differently", rank, a.id(i),
+                      a.name(i), b.id(i)));
+    }
+  }
+  if (plan_a.transfers != plan_b.transfers) {
+    return DifferenceFound(fmt::format("rank {}: transfers are issued in another order", rank));
+  }
+  if (plan_a.deps != plan_b.deps || plan_a.dep_offset != plan_b.dep_offset ||
+      plan_a.tail_ns != plan_b.tail_ns) {
+    return DifferenceFound(fmt::format("rank {}: the plans' dependencies or ends differ", rank));
+  }
+  return DifferenceFound();
+}
+
+// Of the graphs, or of what the replay plans from them: kernels, costs, gaps, actors, order of
+// transfers. Two ranks in memory at a time.
+Result<DifferenceFound> FirstDifference(const std::string& original, const std::string& result) {
+  REPRISE_ASSIGN(const TraceSet a, TraceSet::OpenPresent(original));
+  REPRISE_ASSIGN(const TraceSet b, TraceSet::OpenPresent(result));
+  SetComparison comparison;
+  if (DifferenceFound difference = comparison.Groups(a, b)) {
+    return difference;
+  }
+  for (const TraceSet::DistinctRank& one : a.DistinctRanks()) {
+    REPRISE_ASSIGN(const Graph graph_a, Graph::Load(one.path));
+    REPRISE_ASSIGN(const Graph graph_b, Graph::Load(b.files.at(one.rank)));
+    REPRISE_ASSIGN(DifferenceFound difference, comparison.Rank(graph_a, graph_b));
+    if (!difference) {
+      REPRISE_ASSIGN(difference, PlansDiffer(graph_a, graph_b));
+    }
+    if (difference) {
+      return difference;
+    }
+  }
+  return DifferenceFound();
+}
+
+Result<int> Verify(const AnonymizeRequest& request) {
+  REPRISE_ASSIGN(const auto difference,
+                 FirstDifference(request.input_directory, request.output_directory));
   if (difference) {
     fmt::print(stderr, "not the same: {}\n", ShownText(*difference));
     return static_cast<int>(ErrorKind::kCheckFailed);
@@ -112,33 +167,36 @@ Result<int> Verify(const AnonymizeFlags& flags) {
   return 0;
 }
 
-Result<int> RunAnonymize(const AnonymizeFlags& flags, bool verbose) {
+Result<int> RunAnonymize(AnonymizeFlags& flags, bool verbose) {
+  const AnonymizeRequest& request = flags.request;
   if (!flags.print_policy.empty()) {
     REPRISE_ASSIGN(const std::string text, PolicyText(flags.print_policy));
     fmt::print("{}", text);
     return 0;
   }
-  REPRISE_ASSIGN(const AnonymizeRequest request, MakeRequest(flags));
+  REPRISE_TRY(Interpret(flags));
   if (flags.verify_only) {
-    return Verify(flags);
+    return Verify(request);
   }
-  REPRISE_TRY(VerifySet(flags.input));
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
+  REPRISE_TRY(set.Verify());
   REPRISE_ASSIGN(const AnonymizeReport report, AnonymizeSet(request));
   if (flags.json) {
     fmt::print("{}\n", ToJson(request, report).dump(1));
   } else {
     Print(request, report, verbose);
   }
-  return flags.verify ? Verify(flags) : Result<int>(0);
+  return flags.verify ? Verify(request) : Result<int>(0);
 }
 
 }  // namespace
 
 CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<AnonymizeFlags>();
+  AnonymizeRequest& request = flags->request;
   app.description("Remove identifying data from a trace set and keep what a replay needs");
-  app.add_option("input", flags->input, "trace set");
-  app.add_option("-o,--output,output", flags->output, "directory to create");
+  app.add_option("input", request.input_directory, "trace set");
+  app.add_option("-o,--output,output", request.output_directory, "directory to create");
   app.add_option("--policy", flags->policy,
                  "replay (default), simulate, statistics, or a policy file");
   app.add_option("--print-policy", flags->print_policy, "print the file of a preset and exit");
@@ -148,15 +206,15 @@ CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) 
       "--shapes", flags->shapes,
       "keep, grid:N, or scale; with grid and scale the replay differs from the original");
   app.add_option(
-      "--salt-file", flags->salt_file,
+      "--salt-file", request.salt_file,
       "file with the salt, created if missing; sets with the same salt get the same names "
       "(default: a random salt that is not stored)");
-  app.add_option("--public-names", flags->names, "file with further names to keep");
+  app.add_option("--public-names", request.public_names, "file with further names to keep");
   app.add_flag("--verify", flags->verify,
                "compare the result with the original; exit 1 if it differs");
   app.add_flag("--verify-only", flags->verify_only,
                "only compare an existing result with the original");
-  app.add_flag("--force", flags->force, "replace an output that exists");
+  app.add_flag("--force", request.force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [&app, flags] { return RunAnonymize(*flags, IsVerbose(app)); };
 }

@@ -8,11 +8,12 @@
 #include <span>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/local_names.h"
-#include "cli/verbose.h"
-#include "cli/verified_set.h"
+#include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
+#include "et_schema/trace_set.h"
 
 namespace reprise {
 
@@ -24,7 +25,7 @@ inline void to_json(Json& json, const ShapeFact& fact) {
 namespace {
 
 struct AuditFlags {
-  std::string path, names;
+  AuditRequest request;
   bool json = false, all = false;
 };
 
@@ -33,9 +34,9 @@ Json ToJson(const AuditFlags& flags, const AuditReport& report) {
   for (const auto& [name, field] : report.census.fields) {
     fields[name] = {{"count", field.count}, {"strings", field.texts}};
   }
-  return {{"path", flags.path},           {"files", report.files},
-          {"nodes", report.census.nodes}, {"clean", report.findings.empty()},
-          {"findings", report.findings},  {"readable_from_shapes", report.facts},
+  return {{"path", flags.request.directory}, {"files", report.files},
+          {"nodes", report.census.nodes},    {"clean", report.findings.empty()},
+          {"findings", report.findings},     {"readable_from_shapes", report.facts},
           {"fields", std::move(fields)}};
 }
 
@@ -50,11 +51,11 @@ constexpr std::size_t kMaxAuditLines = 12;
 void PrintVerdict(const AuditFlags& flags, const AuditReport& report) {
   if (report.findings.empty()) {
     fmt::print("{}: safe to share: no private name, path, secret or time of day in {} files\n",
-               flags.path, report.files);
+               flags.request.directory, report.files);
     return;
   }
-  fmt::print("{}: do not share yet: {} finding{} in {} files\n", flags.path, report.findings.size(),
-             report.findings.size() == 1 ? "" : "s", report.files);
+  fmt::print("{}: do not share yet: {} in {} files\n", flags.request.directory,
+             Counted(report.findings.size(), "finding"), report.files);
 }
 
 void PrintFindings(const AuditReport& report, bool all) {
@@ -91,7 +92,7 @@ void Print(const AuditFlags& flags, const AuditReport& report, bool verbose) {
     fmt::print("can be read from shapes: {} {} ({})\n", fact.name, fact.value, fact.from);
   }
   if (!report.findings.empty()) {
-    fmt::print("remove them: reprise anonymize {} shared --verify\n", flags.path);
+    fmt::print("remove them: reprise anonymize {} shared --verify\n", flags.request.directory);
   }
   if (verbose || flags.all) {
     PrintFields(report, flags.all);
@@ -106,15 +107,16 @@ CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<AuditFlags>();
   app.description(
       "List the strings and fields in a trace set; exit 1 if some should not be shared");
-  app.add_option("path", flags->path, "trace set")->required();
-  app.add_option("--public-names", flags->names, "file with further names to accept");
+  app.add_option("path", flags->request.directory, "trace set")->required();
+  app.add_option("--public-names", flags->request.public_names,
+                 "file with further names to accept");
   app.add_flag("--all", flags->all, "print every string and finding");
   app.add_flag("--json", flags->json, "machine-readable result on stdout, always complete");
   return [&app, flags]() -> Result<int> {
-    const AuditRequest request{
-        .directory = flags->path, .local = NamesOfThisMachine(), .public_names = flags->names};
-    REPRISE_TRY(VerifySet(flags->path));
-    REPRISE_ASSIGN(const AuditReport report, AuditSet(request));
+    flags->request.local = NamesOfThisMachine();
+    REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(flags->request.directory));
+    REPRISE_TRY(set.Verify());
+    REPRISE_ASSIGN(const AuditReport report, AuditSet(flags->request));
     if (flags->json) {
       fmt::print("{}\n",
                  ToJson(*flags, report).dump(1, ' ', false, Json::error_handler_t::replace));

@@ -84,10 +84,8 @@ BackendSettings SettingFlags::Given() const {
   return given;
 }
 
-std::string BackendsText() { return fmt::format("{}", fmt::join(BackendNames(), " or ")); }
-
 void AddBackendOption(CLI::App& app, std::string& backend) {
-  app.add_option("--device", backend, BackendsText())
+  app.add_option("--device", backend, fmt::format("{}", fmt::join(BackendNames(), " or ")))
       ->check(CLI::IsMember(BackendNames()))
       ->capture_default_str();
 }

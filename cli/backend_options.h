@@ -31,8 +31,6 @@ class SettingFlags {
   std::map<std::string, Value> values_;
 };
 
-// "opencl or host", for help texts.
-[[nodiscard]] std::string BackendsText();
 // --device NAME, one of the backends.
 void AddBackendOption(CLI::App& app, std::string& backend);
 

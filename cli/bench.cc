@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "collectives/bench/collective_bench.h"
 #include "core/bytes.h"
+#include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/nearest.h"
 #include "core/version.h"
@@ -23,13 +24,10 @@ struct BenchFlags {
   std::string min_size = "32M";
   std::string max_size = "32M";
   std::string step = "1M";
-  std::int64_t factor = 1;
-  int iterations = 20;
-  int warmup = 5;
+  BenchOptions options;
   int check = 1;
   std::string dtype = "float";
   std::string op = "sum";
-  int root = 0;
   std::vector<std::string> algorithms;
   SweepFlags sweep;
   bool json = false;
@@ -68,7 +66,7 @@ Result<std::vector<ReduceOp>> ParseOps(const std::string& text) {
 }
 
 Result<BenchOptions> OptionsOf(const BenchFlags& flags) {
-  BenchOptions options;
+  BenchOptions options = flags.options;
   const auto kind = ParseCommKind(flags.name);
   if (!kind) {
     return UsageError(
@@ -79,13 +77,9 @@ Result<BenchOptions> OptionsOf(const BenchFlags& flags) {
   REPRISE_ASSIGN(options.min_bytes, ParseSize(flags.min_size));
   REPRISE_ASSIGN(options.max_bytes, ParseSize(flags.max_size));
   REPRISE_ASSIGN(options.step_bytes, ParseSize(flags.step));
-  options.step_factor = flags.factor;
-  options.iterations = flags.iterations;
-  options.warmup = flags.warmup;
   options.check = flags.check != 0;
   REPRISE_ASSIGN(options.dtypes, ParseTypes(flags.dtype));
   REPRISE_ASSIGN(options.ops, ParseOps(flags.op));
-  options.root = flags.root;
   for (const std::string& text : flags.algorithms) {
     REPRISE_TRY(options.algorithms.Add(text));
   }
@@ -98,9 +92,9 @@ std::string NameOf(const BenchOptions& options) {
 
 void PrintHeader(const BenchOptions& options, int ranks, std::size_t hosts) {
   fmt::print(
-      "# reprise {} bench collectives {}: {} ranks on {} host{}, host memory, {}, {} iterations "
+      "# reprise {} bench collectives {}: {} ranks on {}, host memory, {}, {} iterations "
       "after {} of warm-up\n#\n",
-      kVersion, NameOf(options), ranks, hosts, hosts == 1 ? "" : "s",
+      kVersion, NameOf(options), ranks, Counted(hosts, "host"),
       options.algorithms.empty() ? "mpi" : options.algorithms.Describe(), options.iterations,
       options.warmup);
   fmt::print("# {:>49} {:>33} {:>33}\n", "", "out-of-place", "in-place");
@@ -236,21 +230,23 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   app.description("Measure collectives and kernels as a replay runs them");
   app.require_subcommand(1);
   const auto flags = std::make_shared<BenchFlags>();
+  BenchOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
       "collectives", "Measure time and busbw of one collective; start it with mpirun -n N");
   sub->add_option("name", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
   sub->add_option("-b,--minbytes", flags->min_size, "smallest size")->capture_default_str();
   sub->add_option("-e,--maxbytes", flags->max_size, "largest size")->capture_default_str();
   sub->add_option("-i,--stepbytes", flags->step, "increment between sizes")->capture_default_str();
-  sub->add_option("-f,--stepfactor", flags->factor, "factor between sizes; 1: use the increment")
+  sub->add_option("-f,--stepfactor", options.step_factor,
+                  "factor between sizes; 1: use the increment")
       ->capture_default_str();
-  sub->add_option("-n,--iters", flags->iterations, "timed iterations")->capture_default_str();
-  sub->add_option("-w,--warmup_iters", flags->warmup, "warm-up iterations")->capture_default_str();
+  sub->add_option("-n,--iters", options.iterations, "timed iterations")->capture_default_str();
+  sub->add_option("-w,--warmup_iters", options.warmup, "warm-up iterations")->capture_default_str();
   sub->add_option("-c,--check", flags->check, "check results: 0 or 1")->capture_default_str();
   sub->add_option("-d,--datatype", flags->dtype, "element type, or all")->capture_default_str();
   sub->add_option("-o,--op", flags->op, "sum, prod, min, max, avg, …, or all")
       ->capture_default_str();
-  sub->add_option("-r,--root", flags->root, "root rank")->capture_default_str();
+  sub->add_option("-r,--root", options.root, "root rank")->capture_default_str();
   sub->add_option(
       "--algo", flags->algorithms,
       "algorithm: NAME[,chunk=SIZE][,channels=N][,node=N]; `reprise list algorithms` lists them");

@@ -20,9 +20,8 @@ struct BenchKernelsFlags {
   std::string backend = BackendNames().front();
   int device_index = 0;
   SettingFlags settings;
-  std::string filter;
+  KernelBenchOptions options;
   std::string dtypes = "float32";
-  int repeats = KernelBenchOptions().repeats;
   double min_time_ms = static_cast<double>(KernelBenchOptions().min_time_ns) * 1e-6;
   double max_run_ms = static_cast<double>(KernelBenchOptions().max_run_ns) * 1e-6;
   std::string baselines = "on";
@@ -31,10 +30,8 @@ struct BenchKernelsFlags {
 };
 
 Result<KernelBenchOptions> OptionsOf(const BenchKernelsFlags& flags) {
-  KernelBenchOptions options;
-  options.filter = flags.filter;
+  KernelBenchOptions options = flags.options;
   REPRISE_ASSIGN(options.dtypes, ParseFloatingTypes(flags.dtypes));
-  options.repeats = flags.repeats;
   options.min_time_ns = static_cast<std::int64_t>(flags.min_time_ms * 1e6);
   options.max_run_ns = static_cast<std::int64_t>(flags.max_run_ms * 1e6);
   options.baselines = flags.baselines == "on";
@@ -104,8 +101,8 @@ Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags&
                                                 .tuning = std::move(tuning)}));
   const std::size_t cases = SelectKernelBenchCases(device->info(), options).size();
   if (cases == 0) {
-    return UsageError(
-        fmt::format("no case has '{}' in its name, kernel or operator: see --list", flags.filter));
+    return UsageError(fmt::format("no case has '{}' in its name, kernel or operator: see --list",
+                                  options.filter));
   }
   std::size_t done = 0;
   REPRISE_ASSIGN(const KernelBenchResult result,
@@ -136,11 +133,11 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
       ->check(NotNegative())
       ->capture_default_str();
   flags->settings.AddTo(*sub, &BackendSetting::Help::bench);
-  sub->add_option("--filter", flags->filter,
+  sub->add_option("--filter", flags->options.filter,
                   "only cases with this text in their name, kernel or operator");
   sub->add_option("--dtype", flags->dtypes, "one or more of float32,float64,float16,bfloat16")
       ->capture_default_str();
-  sub->add_option("--repeat", flags->repeats, "repeats; the median is shown")
+  sub->add_option("--repeat", flags->options.repeats, "repeats; the median is shown")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   sub->add_option("--min-time-ms", flags->min_time_ms,

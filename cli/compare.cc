@@ -9,12 +9,12 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/compare_recordings.h"
 #include "cli/compared_sides.h"
 #include "cli/given_path.h"
 #include "cli/output_file.h"
 #include "cli/sweep_figures.h"
-#include "cli/verbose.h"
 #include "core/shown_text.h"
 #include "report/compare/compare_runs.h"
 #include "report/compare/condition.h"

@@ -6,12 +6,13 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
 #include "cli/number_checks.h"
 #include "cli/operator_work.h"
-#include "cli/verbose.h"
 #include "converters/converter.h"
+#include "core/counted.h"
 #include "core/nearest.h"
 #include "core/output_kind.h"
 #include "core/shown_text.h"
@@ -27,27 +28,16 @@ inline void to_json(Json& json, const ConvertedRank& of) {
 namespace {
 
 struct ConvertFlags {
-  std::string input, output, name, host_trace, device_trace, format;
-  std::int32_t rank = -1, passes = 1;
-  std::optional<std::int32_t> ranks;
-  bool force = false, json = false, strict = false, mem_nodes = false;
-  std::string repeat = "recorded";
+  ConvertRequest request;
+  std::string input, output, format, repeat = "recorded";
+  bool json = false;
 };
 
-Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
-  ConvertRequest request{
-      .name = flags.name,
-      .host_trace = flags.host_trace,
-      .device_trace = flags.device_trace,
-      .rank = flags.rank,
-      .world_size = flags.ranks,
-      .passes = flags.passes,
-      .force = flags.force,
-      .strict = flags.strict,
-      .mem_nodes = flags.mem_nodes,
-      .repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded,
-      .costs = OperatorCosts()};
-  if (flags.host_trace.empty() && flags.device_trace.empty()) {
+Status Interpret(ConvertFlags& flags) {
+  ConvertRequest& request = flags.request;
+  request.repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded;
+  request.costs = OperatorCosts();
+  if (request.host_trace.empty() && request.device_trace.empty()) {
     if (flags.input.empty()) {
       return UsageError(
           "give a capture (a directory or a file), or --host-trace and --device-trace");
@@ -64,7 +54,7 @@ Result<ConvertRequest> MakeRequest(const ConvertFlags& flags) {
     }
     request.output_file = flags.output;
   }
-  return request;
+  return {};
 }
 
 // glibc raises this threshold with the largest block freed, and then keeps what was read and parsed
@@ -136,10 +126,9 @@ void PrintCounts(const std::string& output, const ConvertReport& report) {
     all.transfers += rank.transfers;
     links.push_back(&rank.link);
   }
-  fmt::print("{}: {} rank{}, {} operations -> {} nodes, {} edges, {} transfers in {} group{}\n",
-             output, report.ranks.size(), report.ranks.size() == 1 ? "" : "s",
-             all.recorded_operations, all.nodes, all.edges, all.transfers, report.groups.size(),
-             report.groups.size() == 1 ? "" : "s");
+  fmt::print("{}: {}, {} operations -> {} nodes, {} edges, {} transfers in {}\n", output,
+             Counted(report.ranks.size(), "rank"), all.recorded_operations, all.nodes, all.edges,
+             all.transfers, Counted(report.groups.size(), "group"));
   if (const std::string linked = Summary(links); !linked.empty()) {
     fmt::print("{}\n", linked);
   }
@@ -162,15 +151,16 @@ void Print(const std::string& output, const ConvertReport& report, bool verbose)
 CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Convert captured traces to a trace set");
   auto flags = std::make_shared<ConvertFlags>();
+  ConvertRequest& request = flags->request;
   app.add_option("input", flags->input,
                  "directory with the captures of all ranks, or one file; `reprise list formats` "
                  "lists the formats");
   app.add_option("-o,--output", flags->output, "directory to create; for one rank also an .et file")
       ->required();
-  app.add_option("--name", flags->name, "name of the trace set (default: name of the input)");
-  app.add_option("--host-trace", flags->host_trace, "for one rank: its host trace");
-  app.add_option("--device-trace", flags->device_trace, "for one rank: its Kineto trace");
-  app.add_option("--rank", flags->rank,
+  app.add_option("--name", request.name, "name of the trace set (default: name of the input)");
+  app.add_option("--host-trace", request.host_trace, "for one rank: its host trace");
+  app.add_option("--device-trace", request.device_trace, "for one rank: its Kineto trace");
+  app.add_option("--rank", request.rank,
                  "for one rank: its number (default: the number in the files)")
       ->check(NotNegative());
   app.add_option("--repeat", flags->repeat,
@@ -178,22 +168,23 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
                  "trace recorded (else the best match), or the one of median duration")
       ->check(CLI::IsMember({"recorded", "median"}));
   app.add_option("--format", flags->format, "format of the input (default: detected)");
-  app.add_option("--ranks", flags->ranks, "for text workloads: number of ranks to write")
+  app.add_option("--ranks", request.world_size, "for text workloads: number of ranks to write")
       ->check(Positive());
-  app.add_option("--passes", flags->passes, "for text workloads: number of iterations (default: 1)")
+  app.add_option("--passes", request.passes,
+                 "for text workloads: number of iterations (default: 1)")
       ->check(Positive());
   app.add_flag(
-      "--mem-nodes", flags->mem_nodes,
+      "--mem-nodes", request.mem_nodes,
       "write copies from host to device as Chakra's MEM_LOAD nodes, copies to the host and "
       "fills as MEM_STORE; default: COMP, which all simulators take");
-  app.add_flag("--force", flags->force, "replace an output that exists");
-  app.add_flag("--strict", flags->strict, "fail where the conversion would lose data");
+  app.add_flag("--force", request.force, "replace an output that exists");
+  app.add_flag("--strict", request.strict, "fail where the conversion would lose data");
   app.add_flag("--json", flags->json, "print the result as JSON");
   return [&app, flags]() -> Result<int> {
     GiveMemoryBack();
-    REPRISE_ASSIGN(const ConvertRequest request, MakeRequest(*flags));
+    REPRISE_TRY(Interpret(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
-    REPRISE_ASSIGN(const ConvertReport report, kind->convert(request));
+    REPRISE_ASSIGN(const ConvertReport report, kind->convert(flags->request));
     // Memory goes back at once when the process ends, which is now.
     [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);
     if (flags->json) {

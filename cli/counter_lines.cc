@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/counted.h"
 #include "core/counters.h"
 
 namespace reprise {
@@ -44,9 +45,8 @@ std::vector<std::string> CounterLines(const CounterMap& counters, bool verbose) 
     lines.push_back(fmt::format("{} more kinds of notes; -v lists them", more));
   }
   if (harmless_kinds > 0) {
-    lines.push_back(fmt::format("{} harmless note{} of {} kind{}; -v lists them", harmless,
-                                harmless == 1 ? "" : "s", harmless_kinds,
-                                harmless_kinds == 1 ? "" : "s"));
+    lines.push_back(fmt::format("{} of {}; -v lists them", Counted(harmless, "harmless note"),
+                                Counted(harmless_kinds, "kind")));
   }
   return lines;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "cli/option_tree.h"
@@ -10,13 +11,8 @@
 namespace reprise {
 namespace {
 
-struct ExampleRow {
-  std::string_view command;
-  Example example;
-};
-
-constexpr ExampleRow kExampleRows[] = {
-#define EXAMPLE(command, line, what) {command, {line, what}},
+constexpr Example kExamples[] = {
+#define EXAMPLE(command, line, what) {command, line, what},
 #include "cli/examples.def"
 #undef EXAMPLE
 };
@@ -45,11 +41,8 @@ class ExamplesFormatter : public CLI::Formatter {
 
 std::vector<Example> ExamplesOf(std::string_view command_path) {
   std::vector<Example> examples;
-  for (const ExampleRow& row : kExampleRows) {
-    if (row.command == command_path) {
-      examples.push_back(row.example);
-    }
-  }
+  std::ranges::copy_if(kExamples, std::back_inserter(examples),
+                       [&](const Example& example) { return example.command == command_path; });
   return examples;
 }
 

@@ -9,11 +9,12 @@
 namespace reprise {
 
 struct Example {
-  std::string_view line;  // as it is typed
-  std::string_view what;  // what it does
+  std::string_view command;  // its path: "reprise bench kernels"
+  std::string_view line;     // as it is typed
+  std::string_view what;     // what it does
 };
 
-// Of a command by its path, "reprise bench kernels"; empty where there is none.
+// Empty where the command has none.
 [[nodiscard]] std::vector<Example> ExamplesOf(std::string_view command_path);
 
 // Makes --help of `app` and all commands registered after it begin with its examples.

@@ -18,8 +18,6 @@ namespace fs = std::filesystem;
 using astra_sim::HostPlace;
 using astra_sim::Mode;
 
-constexpr const char* kSimulatorGroup = "ASTRA-sim";
-
 // One value for all dimensions, or one for each.
 template <typename T>
 Result<T> ValueOf(const std::vector<T>& values, std::size_t dimension, std::size_t dimensions,
@@ -99,49 +97,42 @@ Status WriteOneJson(const std::string& input, const std::string& output, bool fo
 }  // namespace
 
 void AddSimulatorOptions(CLI::App& app, SimulatorFlags& flags) {
+  const std::string others = app.option_defaults()->get_group();
+  app.option_defaults()->group("ASTRA-sim");
   app.add_option("--mode", flags.mode,
                  "replay: everything takes its recorded time; network: transfers are simulated; "
                  "roofline: work takes what its FLOPs and bytes need, too")
       ->check(CLI::IsMember({"replay", "network", "roofline"}))
-      ->capture_default_str()
-      ->group(kSimulatorGroup);
+      ->capture_default_str();
   app.add_option("--topology", flags.topology,
                  "ring, switch or fully-connected, for each dimension of the network, innermost "
                  "first")
       ->delimiter(',')
-      ->capture_default_str()
-      ->group(kSimulatorGroup);
+      ->capture_default_str();
   app.add_option("--npus", flags.npus, "ranks of each dimension (default: all, in one)")
-      ->delimiter(',')
-      ->group(kSimulatorGroup);
+      ->delimiter(',');
   app.add_option("--bandwidth", flags.bandwidth_gb_per_s,
                  "GB/s of a link, for all dimensions or each")
       ->delimiter(',')
-      ->capture_default_str()
-      ->group(kSimulatorGroup);
+      ->capture_default_str();
   app.add_option("--latency", flags.latency_ns, "ns of a link, for all dimensions or each")
       ->delimiter(',')
-      ->capture_default_str()
-      ->group(kSimulatorGroup);
-  app.add_option("--peak-tflops", flags.peak_tflops, "for roofline: TFLOP/s of a rank")
-      ->group(kSimulatorGroup);
+      ->capture_default_str();
+  app.add_option("--peak-tflops", flags.peak_tflops, "for roofline: TFLOP/s of a rank");
   app.add_option("--memory-bandwidth", flags.memory_gb_per_s,
-                 "for roofline: GB/s of a rank's memory")
-      ->group(kSimulatorGroup);
+                 "for roofline: GB/s of a rank's memory");
   app.add_option("--host-nodes", flags.host,
                  "what runs the nodes of host threads: cpu, npu, or auto: npu unless the set has "
                  "device nodes")
       ->check(CLI::IsMember({"auto", "cpu", "npu"}))
-      ->capture_default_str()
-      ->group(kSimulatorGroup);
+      ->capture_default_str();
   app.add_option("--host-gaps", flags.host_gaps,
                  "keep or drop delays and the time of host nodes that are no work")
       ->check(CLI::IsMember({"keep", "drop"}))
-      ->capture_default_str()
-      ->group(kSimulatorGroup);
+      ->capture_default_str();
   app.add_flag("--track-memory", flags.track_memory,
-               "write each node's tensors, and have local memory tracked")
-      ->group(kSimulatorGroup);
+               "write each node's tensors, and have local memory tracked");
+  app.option_defaults()->group(others);
 }
 
 Status ExportAstraSim(const std::string& input, const std::string& output,

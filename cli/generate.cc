@@ -110,11 +110,7 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
       return UsageError("a grid takes --grid NAME, --hardware NAME and -o, and no workload");
     }
     REPRISE_TRY(CheckGridOptions(flags));
-    GridFlags grid = flags.grid;
-    grid.output = flags.output;
-    grid.force = flags.force;
-    grid.json = flags.json;
-    REPRISE_TRY(GenerateGrid(grid));
+    REPRISE_TRY(GenerateGrid(flags.grid, flags.output, flags.force, flags.json));
     return 0;
   }
   if (flags.workload.what.empty()) {

@@ -62,9 +62,9 @@ Status WriteIndex(const std::string& directory, const Json& rows, bool force) {
 
 }  // namespace
 
-Status GenerateGrid(const GridFlags& flags) {
+Status GenerateGrid(const GridFlags& flags, const std::string& output, bool force, bool json) {
   REPRISE_ASSIGN(const Grid grid, MakeGrid(flags.name, flags.hardware));
-  const fs::path directory(flags.output);
+  const fs::path directory(output);
   std::error_code code;
   const bool there = fs::exists(directory / "index.json", code);
   if (!there && fs::exists(directory, code) && !fs::is_empty(directory, code)) {
@@ -72,7 +72,7 @@ Status GenerateGrid(const GridFlags& flags) {
         fmt::format("{} is not empty and holds no grid; choose another -o, or remove it yourself",
                     directory.string()));
   }
-  if (!flags.force && there) {
+  if (!force && there) {
     return UsageError(
         fmt::format("{} exists; give --force to replace it", (directory / "index.json").string()));
   }
@@ -87,7 +87,7 @@ Status GenerateGrid(const GridFlags& flags) {
       ++impossible;
       continue;
     }
-    GenerateRequest request{.workload = row.workload, .force = flags.force, .compress = true};
+    GenerateRequest request{.workload = row.workload, .force = force, .compress = true};
     if (!flags.index_only) {
       request.directory = (directory / row.name).string();
       request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
@@ -97,12 +97,12 @@ Status GenerateGrid(const GridFlags& flags) {
     fitting += rows.back()["fits"].get<bool>() ? 1 : 0;
     bytes += summary.bytes_on_disk;
   }
-  REPRISE_TRY(WriteIndex(flags.output, rows, flags.force));
-  if (flags.json) {
+  REPRISE_TRY(WriteIndex(output, rows, force));
+  if (json) {
     fmt::print("{}\n", rows.dump(2));
     return {};
   }
-  fmt::print("{}: {}, {} impossible, {} fit in {:.0f} GB a rank; {:.2f} GB on disk\n", flags.output,
+  fmt::print("{}: {}, {} impossible, {} fit in {:.0f} GB a rank; {:.2f} GB on disk\n", output,
              Counted(rows.size(), "configuration"), impossible, fitting,
              static_cast<double>(grid.hardware.memory_bytes) / 1e9,
              static_cast<double>(bytes) / 1e9);

@@ -8,12 +8,13 @@
 namespace reprise {
 
 struct GridFlags {
-  std::string name, hardware, output;
+  std::string name, hardware;
   bool index_only = false;  // no sets
-  bool force = false, json = false;
 };
 
-// Rows that break a rule stand in the index with the reason: that is no error.
-[[nodiscard]] Status GenerateGrid(const GridFlags& flags);
+// Into the directory `output`. Rows that break a rule stand in the index with the reason: that is
+// no error.
+[[nodiscard]] Status GenerateGrid(const GridFlags& flags, const std::string& output, bool force,
+                                  bool json);
 
 }  // namespace reprise

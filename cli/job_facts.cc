@@ -15,6 +15,27 @@ namespace {
 constexpr double kGigabyte = 1e9;
 constexpr double kSecondNs = 1e9;
 
+// The highest peak of all ranks.
+std::int64_t PeakBytes(const JobFacts& facts) {
+  std::int64_t peak = 0;
+  for (const ClassMemory& of_class : facts.memory) {
+    peak = std::max(peak, of_class.bytes.peak);
+  }
+  return peak;
+}
+
+// Model FLOPs, or executed ones, at the device's dense peak for the job's type, over the step's
+// time. Nothing: the device has no such rate, or the step no time.
+std::optional<double> UtilizationOf(const JobFacts& facts, double flops, const DeviceModel& device,
+                                    double step_ns) {
+  const SourcedNumber* rate = PeakRate(device, facts.dtype, true, false);
+  rate = rate != nullptr ? rate : PeakRate(device, facts.dtype, false, false);
+  if (rate == nullptr || step_ns <= 0) {
+    return std::nullopt;
+  }
+  return flops / (rate->value * static_cast<double>(facts.ranks)) / (step_ns / kSecondNs);
+}
+
 Json MemoryJson(const JobFacts& facts, double of_bytes) {
   const std::int64_t peak = PeakBytes(facts);
   Json json = {{"fits", static_cast<double>(peak) <= of_bytes},
@@ -51,24 +72,6 @@ std::vector<std::int64_t> MicroBatchesOf(const Workload& workload) {
 }
 
 }  // namespace
-
-std::int64_t PeakBytes(const JobFacts& facts) {
-  std::int64_t peak = 0;
-  for (const ClassMemory& of_class : facts.memory) {
-    peak = std::max(peak, of_class.bytes.peak);
-  }
-  return peak;
-}
-
-std::optional<double> UtilizationOf(const JobFacts& facts, double flops, const DeviceModel& device,
-                                    double step_ns) {
-  const SourcedNumber* rate = PeakRate(device, facts.dtype, true, false);
-  rate = rate != nullptr ? rate : PeakRate(device, facts.dtype, false, false);
-  if (rate == nullptr || step_ns <= 0) {
-    return std::nullopt;
-  }
-  return flops / (rate->value * static_cast<double>(facts.ranks)) / (step_ns / kSecondNs);
-}
 
 Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_bytes) {
   const std::vector<std::int64_t> batches = MicroBatchesOf(workload);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 
 #include "core/result.h"
@@ -12,13 +11,6 @@
 #include "workload/job/facts.h"
 
 namespace reprise {
-
-// The highest peak of all ranks.
-[[nodiscard]] std::int64_t PeakBytes(const JobFacts& facts);
-// Model FLOPs, or executed ones, at the device's dense peak for the job's type, over the step's
-// time. Nothing: the device has no such rate, or the step no time.
-[[nodiscard]] std::optional<double> UtilizationOf(const JobFacts& facts, double flops,
-                                                  const DeviceModel& device, double step_ns);
 
 // Of the micro-batches that divide the job's batch, tried by generating them. Errors as Generate.
 [[nodiscard]] Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_bytes);

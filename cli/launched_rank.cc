@@ -1,6 +1,10 @@
 #include "cli/launched_rank.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -43,6 +47,17 @@ LaunchedRank FindLaunchedRank() {
     }
   }
   return {};
+}
+
+bool ShownOnTerminal(int stream) {
+  if (FindLaunchedRank().launcher != "mpirun") {
+    return isatty(stream) == 1;
+  }
+  std::error_code error;
+  const std::string target =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", getppid(), stream), error)
+          .string();
+  return !error && (target.starts_with("/dev/pts/") || target.starts_with("/dev/tty"));
 }
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// Which rank of a job this process is, as its launcher says.
+// Which rank of a job this process is, as its launcher says, and where what it prints is shown.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,10 @@ struct LaunchedRank {
 // innermost that is known (torchrun). Rank 0 of 1 without any, or where their numbers make no
 // sense.
 [[nodiscard]] LaunchedRank FindLaunchedRank();
+
+// Whether STDOUT_FILENO or STDERR_FILENO ends on a terminal. Open MPI's mpirun gives a rank a
+// terminal of its own for stdout and a pipe for stderr, wherever its own streams go: under mpirun
+// the streams of mpirun count.
+[[nodiscard]] bool ShownOnTerminal(int stream);
 
 }  // namespace reprise

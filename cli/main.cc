@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/environment.h"
 #include "cli/examples.h"
 #include "cli/given_path.h"
 #include "cli/interrupts.h"
 #include "cli/launched_rank.h"
-#include "cli/limits_option.h"
 #include "cli/usage_message.h"
-#include "cli/verbose.h"
 #include "cli/version.h"
 #include "core/log.h"
 #include "core/shown_text.h"
@@ -98,8 +97,7 @@ int Main(int argc, char** argv) {
 #include "cli/commands.def"
 #undef REPLAY_COMMAND
 #undef COMMAND
-  AddVerboseFlags(app);
-  AddLimitsOption(app);
+  AddCommonOptions(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -19,8 +19,8 @@ namespace reprise {
 namespace {
 
 struct PackFlags {
-  std::string path, output, licence;
-  bool force = false, json = false, plain = false, not_anonymized = false;
+  PackRequest request;
+  bool json = false, not_anonymized = false;
 };
 
 // Of a generated set: whether it is still as it was written, without users' names.
@@ -36,14 +36,14 @@ Result<bool> NamesNobody(const std::string& directory) {
 
 // A package is made to be handed on: what names people and machines goes in only on request.
 // Returns the message for the user.
-Result<std::string> CheckAnonymized(const PackFlags& flags) {
+Result<std::string> CheckAnonymized(const PackRequest& request, bool not_anonymized) {
   std::error_code error;
-  const std::filesystem::path set = flags.path;
-  if (flags.not_anonymized || !std::filesystem::is_directory(set, error) ||
+  const std::filesystem::path set = request.directory;
+  if (not_anonymized || !std::filesystem::is_directory(set, error) ||
       std::filesystem::exists(set / kAnonymizedFile, error)) {
     return std::string("note: the set is not anonymized: names, hosts and times are in it");
   }
-  REPRISE_ASSIGN(const bool names_nobody, NamesNobody(flags.path));
+  REPRISE_ASSIGN(const bool names_nobody, NamesNobody(request.directory));
   if (names_nobody) {
     return std::string("a generated set: `reprise audit` finds no names, hosts or times in it");
   }
@@ -51,17 +51,13 @@ Result<std::string> CheckAnonymized(const PackFlags& flags) {
       "{0} is not anonymized: names, hosts and times would be in the package. Remove them first: "
       "reprise anonymize {0} shared; reprise pack shared -o {1}. Or pack it as it is: add "
       "--not-anonymized",
-      flags.path, flags.output));
+      request.directory, request.output));
 }
 
 Result<int> RunPack(const PackFlags& flags) {
-  REPRISE_ASSIGN(const std::string unnamed, CheckAnonymized(flags));
-  REPRISE_TRY(CreateParents(flags.output));
-  const PackRequest request{.directory = flags.path,
-                            .output = flags.output,
-                            .licence_file = flags.licence,
-                            .force = flags.force,
-                            .plain = flags.plain};
+  const PackRequest& request = flags.request;
+  REPRISE_ASSIGN(const std::string unnamed, CheckAnonymized(request, flags.not_anonymized));
+  REPRISE_TRY(CreateParents(request.output));
   REPRISE_ASSIGN(const PackReport report, PackSet(request));
   std::uint64_t unpacked = 0;
   for (const PackagedFile& file : report.manifest.files) {
@@ -69,7 +65,7 @@ Result<int> RunPack(const PackFlags& flags) {
   }
   if (flags.json) {
     Json json = ParseJson<Json>(ManifestText(report.manifest));
-    json["package"] = {{"path", flags.output}, {"bytes", report.bytes}};
+    json["package"] = {{"path", request.output}, {"bytes", report.bytes}};
     json["left_out"] = report.left_out;
     json["stored_plainly"] = Json::object();
     for (const auto& [name, why] : report.stored_plainly) {
@@ -78,7 +74,7 @@ Result<int> RunPack(const PackFlags& flags) {
     fmt::print("{}\n", json.dump(1));
     return 0;
   }
-  fmt::print("{}: {} files, {} bytes from {}\n", flags.output, report.manifest.files.size(),
+  fmt::print("{}: {} files, {} bytes from {}\n", request.output, report.manifest.files.size(),
              report.bytes, unpacked);
   fmt::print("{}\n", report.manifest.policy.empty()
                          ? unnamed
@@ -97,16 +93,17 @@ Result<int> RunPack(const PackFlags& flags) {
 
 CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<PackFlags>();
+  PackRequest& request = flags->request;
   app.description("Put a trace set into one file to share");
-  app.add_option("path", flags->path, "trace set")->required();
-  app.add_option("-o,--output", flags->output, "file to write, e.g. name.reprise")->required();
-  app.add_option("--license,--licence", flags->licence, "file with the licence text")
+  app.add_option("path", request.directory, "trace set")->required();
+  app.add_option("-o,--output", request.output, "file to write, e.g. name.reprise")->required();
+  app.add_option("--license,--licence", request.licence_file, "file with the licence text")
       ->check(CLI::ExistingFile);
-  app.add_flag("--plain", flags->plain,
+  app.add_flag("--plain", request.plain,
                "store .et files unencoded: larger, but `tar --zstd -x` can unpack them");
   app.add_flag("--not-anonymized", flags->not_anonymized,
                "pack a set that `anonymize` did not write, with all its names and times");
-  app.add_flag("--force", flags->force, "replace an output that exists");
+  app.add_flag("--force", request.force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return [flags] { return RunPack(*flags); };
 }

@@ -5,11 +5,10 @@
 namespace reprise {
 
 void AddPartFlags(CLI::App& app, PartFlags& flags) {
-  constexpr const char* kGroup = "Replay a part of the trace set (docs/parts.md)";
-  auto* const ranks =
-      app.add_option("--ranks", flags.ranks,
-                     "recorded ranks to replay, e.g. 0-3,6; start as many processes")
-          ->group(kGroup);
+  const std::string others = app.option_defaults()->get_group();
+  app.option_defaults()->group("Replay a part of the trace set (docs/parts.md)");
+  auto* const ranks = app.add_option(
+      "--ranks", flags.ranks, "recorded ranks to replay, e.g. 0-3,6; start as many processes");
   flags.one_trace_option =
       app.add_option(
              "--one-trace", flags.one_trace,
@@ -17,24 +16,20 @@ void AddPartFlags(CLI::App& app, PartFlags& flags) {
              "parallelism")
           ->type_name("[RANK]")
           ->expected(0, 1)
-          ->excludes(ranks)
-          ->group(kGroup);
+          ->excludes(ranks);
   app.add_option(
          "--group-sizes", flags.group_sizes,
          "collectives of groups with fewer or more members: keep the recorded size (default "
          "with --ranks), or scale it with the members (default with --one-trace)")
-      ->check(CLI::IsMember({"keep", "scale"}))
-      ->group(kGroup);
-  app.add_option("--steps", flags.steps, "recorded steps to replay, counted from 0, e.g. 0,2-3")
-      ->group(kGroup);
+      ->check(CLI::IsMember({"keep", "scale"}));
+  app.add_option("--steps", flags.steps, "recorded steps to replay, counted from 0, e.g. 0,2-3");
   app.add_option(
-         "--range", flags.range,
-         "NAME or NAME:K: replay a marked range (record_function): every occurrence, or the "
-         "K-th from 0; `reprise stats` lists the ranges")
-      ->group(kGroup);
+      "--range", flags.range,
+      "NAME or NAME:K: replay a marked range (record_function): every occurrence, or the "
+      "K-th from 0; `reprise stats` lists the ranges");
   app.add_option("--streams", flags.streams,
-                 "device streams to execute, e.g. 0/7; the others take their recorded time")
-      ->group(kGroup);
+                 "device streams to execute, e.g. 0/7; the others take their recorded time");
+  app.option_defaults()->group(others);
 }
 
 Status InterpretPart(const PartFlags& flags, ReplayOptions& options) {

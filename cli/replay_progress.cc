@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "cli/terminal.h"
+#include "cli/launched_rank.h"
 
 namespace reprise {
 namespace {
@@ -26,17 +26,6 @@ std::string IterationText(const ReplayProgress& progress) {
 
 }  // namespace
 
-std::string ReplayProgressText::After(const ReplayProgress& progress) {
-  if (progress.iteration == 0) {
-    return fmt::format("{} …", progress.stage);
-  }
-  iterations_.push_back(IterationText(progress));
-  if (iterations_.size() > kIterationsShown) {
-    iterations_.pop_front();
-  }
-  return fmt::format("{} …", fmt::join(iterations_, ", "));
-}
-
 ReplayProgressLine::ReplayProgressLine() : shown_(ShownOnTerminal(STDERR_FILENO)) {}
 
 ReplayProgressLine::~ReplayProgressLine() {
@@ -47,11 +36,20 @@ ReplayProgressLine::~ReplayProgressLine() {
 }
 
 void ReplayProgressLine::Show(const ReplayProgress& progress) {
-  if (shown_) {
-    has_text_ = true;
-    fmt::print(stderr, "{}replay: {}", kClearLine, text_.After(progress));
-    (void)std::fflush(stderr);
+  if (!shown_) {
+    return;
   }
+  std::string text(progress.stage);
+  if (progress.iteration > 0) {
+    iterations_.push_back(IterationText(progress));
+    if (iterations_.size() > kIterationsShown) {
+      iterations_.pop_front();
+    }
+    text = fmt::format("{}", fmt::join(iterations_, ", "));
+  }
+  has_text_ = true;
+  fmt::print(stderr, "{}replay: {} …", kClearLine, text);
+  (void)std::fflush(stderr);
 }
 
 }  // namespace reprise

@@ -9,17 +9,9 @@
 
 namespace reprise {
 
-// "compiling kernels …", then "warm-up 540 ms, 1/3 526 ms, 2/3 519 ms …": the last few iterations.
-class ReplayProgressText {
- public:
-  // The line after `progress`.
-  [[nodiscard]] std::string After(const ReplayProgress& progress);
-
- private:
-  std::deque<std::string> iterations_;
-};
-
-// Shows them on stderr where that is a terminal, and nothing elsewhere. Gone when it ends.
+// "replay: compiling kernels …", then "replay: warm-up 540 ms, 1/3 526 ms, 2/3 519 ms …": the last
+// few iterations. Shows it on stderr where that is a terminal, and nothing elsewhere. Gone when it
+// ends.
 class ReplayProgressLine {
  public:
   ReplayProgressLine();
@@ -33,7 +25,7 @@ class ReplayProgressLine {
  private:
   bool shown_;
   bool has_text_ = false;
-  ReplayProgressText text_;
+  std::deque<std::string> iterations_;
 };
 
 }  // namespace reprise

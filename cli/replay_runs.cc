@@ -13,7 +13,6 @@
 #include "cli/number_checks.h"
 #include "cli/repeated_runs.h"
 #include "cli/run_report.h"
-#include "cli/terminal.h"
 #include "cli/watched_command.h"
 #include "core/text.h"
 #include "replayer/plan/rank_mapping.h"
@@ -145,20 +144,9 @@ std::pair<bool, bool> OfAllRuns(const std::string& argument) {
   return {short_one, argument.size() == 2};
 }
 
-}  // namespace
-
-void AddRunsFlags(CLI::App& app, RunsFlags& flags) {
-  app.add_option("-n,--processes", flags.processes,
-                 "start this many processes with mpirun (default with --runs: one for each rank)")
-      ->check(Positive());
-  app.add_option("--runs", flags.runs,
-                 "repeat the replay in new processes, into OUTPUT/run1, OUTPUT/run2, …; prints the "
-                 "median and the range of the step times, and `reprise compare` takes OUTPUT")
-      ->check(Positive());
-}
-
-bool StartsProcesses(const RunsFlags& flags) { return flags.processes > 0 || flags.runs > 0; }
-
+// The command line of one of the runs: `arguments` without --runs, --processes and -o, with `run`
+// as its directory; with --quiet in place of --json where `quiet`. `arguments` begin with the
+// program's name.
 std::vector<std::string> RunArguments(const std::vector<std::string>& arguments,
                                       const std::string& run, bool quiet) {
   std::vector<std::string> own;
@@ -184,6 +172,20 @@ std::vector<std::string> RunArguments(const std::vector<std::string>& arguments,
   }
   return own;
 }
+
+}  // namespace
+
+void AddRunsFlags(CLI::App& app, RunsFlags& flags) {
+  app.add_option("-n,--processes", flags.processes,
+                 "start this many processes with mpirun (default with --runs: one for each rank)")
+      ->check(Positive());
+  app.add_option("--runs", flags.runs,
+                 "repeat the replay in new processes, into OUTPUT/run1, OUTPUT/run2, …; prints the "
+                 "median and the range of the step times, and `reprise compare` takes OUTPUT")
+      ->check(Positive());
+}
+
+bool StartsProcesses(const RunsFlags& flags) { return flags.processes > 0 || flags.runs > 0; }
 
 Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
                            const CommandContext& context) {

@@ -31,10 +31,4 @@ struct RepeatedReplay {
 [[nodiscard]] Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
                                          const CommandContext& context);
 
-// The command line of one of the runs: `arguments` without --runs, --processes and -o, with `run`
-// as its directory; with --quiet in place of --json where `quiet`. `arguments` begin with the
-// program's name.
-[[nodiscard]] std::vector<std::string> RunArguments(const std::vector<std::string>& arguments,
-                                                    const std::string& run, bool quiet);
-
 }  // namespace reprise

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/inference_phases.h"
-#include "cli/terminal.h"
+#include "cli/launched_rank.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
 #include "report/sections/sections.h"

@@ -16,12 +16,12 @@
 #include "cli/csv_rows.h"
 #include "cli/folded_job.h"
 #include "cli/given_path.h"
+#include "cli/launched_rank.h"
 #include "cli/output_file.h"
 #include "cli/simulate_options.h"
 #include "cli/sweep_figures.h"
 #include "cli/sweep_grid.h"
 #include "cli/sweep_table.h"
-#include "cli/terminal.h"
 #include "core/counted.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
@@ -289,7 +289,7 @@ class JobSweep {
     REPRISE_TRY(write(kPageFile, [&](std::ostream& out) { out << SweepPage(table, rows); }));
     std::string figures;
     if (request_.grid != nullptr) {
-      REPRISE_ASSIGN(const std::string data, SweepFiguresJson({.title = table.title}, rows));
+      REPRISE_ASSIGN(const std::string data, SweepFiguresJson(table.title, rows));
       REPRISE_TRY(write(kFiguresFile, [&data](std::ostream& out) {
         out << HtmlPage(data, PageKind::kComparison);
       }));

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/counter_lines.h"
 #include "cli/trace_stats_text.h"
-#include "cli/verbose.h"
 #include "et_schema/json.h"
 
 namespace reprise {

@@ -42,6 +42,8 @@ std::int64_t WholeOf(const Json& row, const char* key) {
   return std::llround(NumberIn(row, key).value_or(0));
 }
 
+std::int64_t MicroBatchOf(const Json& row) { return std::stoll(TextOf(row, kGridKeys[3])); }
+
 // A row as the report of a run that took what the row says, so that it is compared as runs are.
 Report ReportOfRow(const Json& row) {
   Report report;
@@ -159,26 +161,18 @@ FigureRows InOrderOfStudy(FigureRows rows) {
     const std::string layout = TextOf(*row, "layout");
     const auto setting = std::ranges::find(kSettings, TextOf(*row, "setting")) - kSettings.begin();
     return std::tuple(layout.find("fsdp") != std::string::npos, -WholeOf(*row, "ep"),
-                      WholeOf(*row, "tp"), layout, setting, std::stoll(TextOf(*row, kGridKeys[3])));
+                      WholeOf(*row, "tp"), layout, setting, MicroBatchOf(*row));
   };
   std::ranges::sort(rows, {}, key);
   return rows;
 }
 
-template <typename Test>
-FigureRows Chosen(const FigureRows& rows, const Test& test) {
-  FigureRows chosen;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(chosen),
-               [&test](const Json* row) { return test(*row); });
-  return chosen;
-}
-
 // `rows`: of one model, in order. `figure` of kSweepFigures.
 FigurePart PartOf(const std::string& figure, const std::string& model, const FigureRows& rows) {
-  std::int64_t least = std::stoll(TextOf(*rows.front(), kGridKeys[3]));
+  std::int64_t least = MicroBatchOf(*rows.front());
   std::set<std::string> settings;
   for (const Json* row : rows) {
-    least = std::min<std::int64_t>(least, std::stoll(TextOf(*row, kGridKeys[3])));
+    least = std::min(least, MicroBatchOf(*row));
     settings.insert(TextOf(*row, "setting"));
   }
   const auto first =
@@ -188,11 +182,11 @@ FigurePart PartOf(const std::string& figure, const std::string& model, const Fig
   const bool micro = figure == kSweepFigures[2];
   const bool layouts = figure == kSweepFigures[0];
   FigurePart part{.figure = figure};
-  const FigureRows shown = Chosen(rows, [&](const Json& row) {
-    const std::string setting = TextOf(row, "setting");
+  FigureRows shown;
+  std::ranges::copy_if(rows, std::back_inserter(shown), [&](const Json* row) {
+    const std::string setting = TextOf(*row, "setting");
     return micro ? setting == first
-                 : std::stoll(TextOf(row, kGridKeys[3])) == least &&
-                       (!layouts || setting == first || setting == last);
+                 : MicroBatchOf(*row) == least && (!layouts || setting == first || setting == last);
   });
   for (const Json* row : shown) {
     const std::string layout = TextOf(*row, "layout") + Mark(*row);
@@ -236,8 +230,9 @@ bool IsOfGrid(const Json& row) {
 
 }  // namespace
 
-Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const Json& rows) {
-  REPRISE_TRY(CheckFigures(wanted.figures));
+Result<std::string> SweepFiguresJson(const std::string& title, const Json& rows,
+                                     const std::vector<std::string>& figures) {
+  REPRISE_TRY(CheckFigures(figures));
   std::vector<std::string> models;
   std::map<std::string, FigureRows> rows_of;
   for (const Json& row : rows) {
@@ -258,8 +253,7 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const Json& row
   for (const std::string& model : models) {
     const FigureRows ordered = InOrderOfStudy(rows_of[model]);
     for (const std::string figure : kSweepFigures) {
-      if (wanted.figures.empty() ||
-          std::ranges::find(wanted.figures, figure) != wanted.figures.end()) {
+      if (figures.empty() || std::ranges::find(figures, figure) != figures.end()) {
         parts.push_back(PartJson(PartOf(figure, model, ordered)));
       }
     }
@@ -270,7 +264,7 @@ Result<std::string> SweepFiguresJson(const SweepFigures& wanted, const Json& row
     warnings.push_back(std::move(warning));
   }
   const Json json = {
-      {"title", wanted.title}, {"modelled", true}, {"warnings", warnings}, {"parts", parts}};
+      {"title", title}, {"modelled", true}, {"warnings", warnings}, {"parts", parts}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -287,8 +281,7 @@ Result<std::string> ReadSweepFigures(const std::string& directory,
                     "simulate it again",
                     path));
   }
-  return SweepFiguresJson({.title = TextOf(table, "title"), .figures = figures},
-                          table["configurations"]);
+  return SweepFiguresJson(TextOf(table, "title"), table["configurations"], figures);
 }
 
 }  // namespace reprise

@@ -12,6 +12,8 @@
 namespace reprise {
 namespace {
 
+constexpr std::size_t kMaxConfigurations = 1'000'000;
+
 // Names and values as they stand, no key and no value twice.
 Result<std::vector<SweepKey>> SplitSweepKeys(const std::vector<std::string>& texts) {
   std::vector<SweepKey> keys;

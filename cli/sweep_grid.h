@@ -19,7 +19,6 @@ struct SweepKey {
 // "tp=1,2,4,8". Usage error: no such key, a key twice, a value that is none of its kind.
 [[nodiscard]] Result<std::vector<SweepKey>> ParseSweepKeys(const std::vector<std::string>& texts);
 
-inline constexpr std::size_t kMaxConfigurations = 1'000'000;
 // By key its value; the last key varies fastest. Usage error: too many.
 using Configuration = std::vector<std::string>;
 [[nodiscard]] Result<std::vector<Configuration>> AllConfigurations(

@@ -8,6 +8,7 @@
 
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
+#include "core/counted.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -212,8 +213,8 @@ void PrintTransferSummary(const TraceStats& stats) {
     fmt::print("no transfers between ranks\n");
     return;
   }
-  fmt::print("transfers: {}, in {} group{}\n", fmt::join(parts, ", "), stats.groups.size(),
-             stats.groups.size() == 1 ? "" : "s");
+  fmt::print("transfers: {}, in {}\n", fmt::join(parts, ", "),
+             Counted(stats.groups.size(), "group"));
 }
 
 // The ranges of most time, and how many more there are.
@@ -283,11 +284,9 @@ void PrintTraceStats(const std::string& path, const TraceStats& stats, bool verb
     memory_bytes += rank.memory_bytes;
   }
   const bool folded = static_cast<std::size_t>(ranks) != stats.ranks.size();
-  fmt::print("{}: {} rank{}{}, {} nodes, {} edges; {}\n", path, ranks, ranks == 1 ? "" : "s",
-             folded ? fmt::format(" in {} class{}", stats.ranks.size(),
-                                  stats.ranks.size() == 1 ? "" : "es")
-                    : "",
-             stats.nodes, stats.edges, fmt::join(sources, "; "));
+  fmt::print("{}: {}{}, {} nodes, {} edges; {}\n", path, Counted(ranks, "rank"),
+             folded ? " in " + Counted(stats.ranks.size(), "class") : "", stats.nodes, stats.edges,
+             fmt::join(sources, "; "));
   if (read > 0 && verbose) {
     fmt::print("in memory: {} ({} bytes a node)\n", Bytes(static_cast<std::int64_t>(memory_bytes)),
                memory_bytes / read);

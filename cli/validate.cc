@@ -6,13 +6,15 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/common_options.h"
 #include "cli/folded_transfers.h"
 #include "cli/timing_text.h"
-#include "cli/verbose.h"
 #include "collectives/matching/matching.h"
+#include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "core/text.h"
@@ -44,14 +46,11 @@ struct ValidateFlags {
 // What is to be validated: files, and the set that they make up, if they do.
 struct Subject {
   std::string path;
-  std::vector<std::string> files;
-  std::map<std::string, ProcessGroup> groups;
-  std::int32_t world_size = 0;
-  std::string missing;  // ranks without a file, in words
-  bool is_set = false;
-  std::shared_ptr<const RankClasses> classes;  // folded sets: `files` has one rank of each class
-  bool verified = false;                       // against the set's checksums, which exist
-  std::string damage;                          // what they say is wrong
+  std::vector<std::string> files;  // of a folded set one rank of each class
+  std::optional<TraceSet> set;
+  bool verified = false;  // against the set's checksums, which exist
+  std::string damage;     // what they say is wrong
+  [[nodiscard]] const RankClasses* classes() const { return set ? set->classes.get() : nullptr; }
 };
 
 struct Findings {
@@ -77,7 +76,8 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
     subject.files = {path};
     return subject;
   }
-  REPRISE_ASSIGN(TraceSet set, TraceSet::OpenPresent(path));
+  REPRISE_ASSIGN(subject.set, TraceSet::OpenPresent(path));
+  const TraceSet& set = *subject.set;
   if (!set.missing.empty() && set.files.size() > 1 && !some_ranks) {
     return BadInput(fmt::format("{}: {}", path, set.MissingRanks()));
   }
@@ -87,16 +87,9 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
   } else {
     subject.damage = verified.error().message;
   }
-  for (auto& [rank, file] : set.files) {
-    if (!set.classes || set.classes->ClassOf(rank).ranks.front().first == rank) {
-      subject.files.push_back(std::move(file));
-    }
+  for (const TraceSet::DistinctRank& rank : set.DistinctRanks()) {
+    subject.files.push_back(rank.path);
   }
-  subject.classes = std::move(set.classes);
-  subject.missing = set.MissingRanks();
-  subject.groups = std::move(set.groups);
-  subject.world_size = set.world_size;
-  subject.is_set = true;
   return subject;
 }
 
@@ -127,7 +120,7 @@ Status CheckFile(const std::string& path, Findings& findings) {
 }
 
 // Every transfer's group exists and has this rank in it; guessed and unknown groups are counted.
-void CheckMembership(const Subject& subject, const Graph& graph, Findings& findings) {
+void CheckMembership(const TraceSet& set, const Graph& graph, Findings& findings) {
   const std::int32_t rank = graph.metadata().rank;
   std::map<std::string, std::uint64_t> missing, foreign;
   std::uint64_t unknown = 0;
@@ -137,8 +130,8 @@ void CheckMembership(const Subject& subject, const Graph& graph, Findings& findi
       continue;
     }
     unknown += spec->certainty == GroupCertainty::kUnknown ? 1 : 0;
-    const auto group = subject.groups.find(spec->group);
-    if (group == subject.groups.end()) {
+    const auto group = set.groups.find(spec->group);
+    if (group == set.groups.end()) {
       ++missing[spec->group];
     } else if (const auto& ranks = group->second.ranks;
                std::ranges::find(ranks, rank) == ranks.end()) {
@@ -167,14 +160,14 @@ void AppendLines(std::string_view message, std::vector<std::string>& lines) {
   lines.insert(lines.end(), details.begin(), details.end());
 }
 
-void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Findings& findings) {
-  std::vector<std::vector<PlannedTransfer>> plans(static_cast<std::size_t>(subject.world_size));
+void CheckTransfers(const TraceSet& set, const std::vector<Graph>& graphs, Findings& findings) {
+  std::vector<std::vector<PlannedTransfer>> plans(static_cast<std::size_t>(set.world_size));
   for (const Graph& graph : graphs) {
-    CheckMembership(subject, graph, findings);
+    CheckMembership(set, graph, findings);
     const std::int32_t rank = graph.metadata().rank;
-    if (rank < 0 || rank >= subject.world_size) {
+    if (rank < 0 || rank >= set.world_size) {
       findings.errors.push_back(
-          fmt::format("a trace says rank {}, in a set of {} ranks", rank, subject.world_size));
+          fmt::format("a trace says rank {}, in a set of {} ranks", rank, set.world_size));
       return;
     }
     for (Graph::Index i = 0; i < graph.size(); ++i) {
@@ -182,18 +175,17 @@ void CheckTransfers(const Subject& subject, const std::vector<Graph>& graphs, Fi
         plans[rank].push_back({graph.id(i), *spec});
       }
     }
-    std::ranges::stable_sort(plans[rank], [](const PlannedTransfer& a, const PlannedTransfer& b) {
-      return a.spec.index < b.spec.index;
-    });
+    std::ranges::stable_sort(plans[rank], {},
+                             [](const PlannedTransfer& transfer) { return transfer.spec.index; });
   }
-  if (!subject.missing.empty()) {
-    findings.warnings.push_back(fmt::format("{}: {}: transfers are not compared between ranks",
-                                            subject.path, subject.missing));
+  if (const std::string missing = set.MissingRanks(); !missing.empty()) {
+    findings.warnings.push_back(
+        fmt::format("{}: {}: transfers are not compared between ranks", set.directory, missing));
     return;
   }
-  const auto ranks_of_group = [&subject](const std::string& id) {
-    const auto group = subject.groups.find(id);
-    return group == subject.groups.end() ? std::vector<std::int32_t>{} : group->second.ranks;
+  const auto ranks_of_group = [&set](const std::string& id) {
+    const auto group = set.groups.find(id);
+    return group == set.groups.end() ? std::vector<std::int32_t>{} : group->second.ranks;
   };
   CompleteSplits(plans, ranks_of_group);
   if (const Status matched = MatchTransfers(plans, ranks_of_group); !matched) {
@@ -209,7 +201,7 @@ Status CheckTimes(const Subject& subject, const std::vector<Graph>& graphs, Find
     findings.timing.push_back(std::move(row));
     all.push_back(&graph);
   }
-  if (subject.is_set) {
+  if (subject.set) {
     const TimingTrace trace = TimingOfSet(all);
     if (trace.unmatched_transfers > 0 && graphs.size() > 1) {
       findings.warnings.push_back(
@@ -234,11 +226,10 @@ Status CheckTimed(const std::string& path, const TraceMetadata& metadata) {
 }
 
 Status CheckReader(const Subject& subject, Findings& findings) {
-  if (!subject.is_set) {
+  if (!subject.set) {
     return UsageError(fmt::format("{}: --for checks directories of trace sets", subject.path));
   }
-  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(subject.path));
-  REPRISE_ASSIGN(const ReaderFindings found, CheckForAstraSim(set));
+  REPRISE_ASSIGN(const ReaderFindings found, CheckForAstraSim(*subject.set));
   for (const std::string& error : found.errors) {
     findings.errors.push_back(fmt::format("{}: ASTRA-sim: {}", subject.path, error));
   }
@@ -260,7 +251,7 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
     REPRISE_TRY(CheckReader(subject, findings));
   }
   const std::size_t damages = subject.damage.empty() ? 0 : 1;
-  if (findings.errors.size() > damages || (!flags.timing && !subject.is_set)) {
+  if (findings.errors.size() > damages || (!flags.timing && !subject.set)) {
     return findings;  // a damaged file makes no graph
   }
   std::vector<Graph> graphs;
@@ -268,10 +259,10 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
     REPRISE_ASSIGN(Graph graph, Graph::Load(file));
     graphs.push_back(std::move(graph));
   }
-  if (subject.classes) {
-    CheckFoldedTransfers(*subject.classes, graphs, findings.errors);
-  } else if (subject.is_set) {
-    CheckTransfers(subject, graphs, findings);
+  if (subject.classes() != nullptr) {
+    CheckFoldedTransfers(*subject.classes(), graphs, findings.errors);
+  } else if (subject.set) {
+    CheckTransfers(*subject.set, graphs, findings);
   }
   if (flags.timing) {
     for (const Graph& graph : graphs) {
@@ -321,13 +312,12 @@ void PrintMessages(const char* what, const std::vector<std::string>& messages, b
 }
 
 void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
-  fmt::print("{}: {} file{}{}, {} nodes, {} edges\n", subject.path, subject.files.size(),
-             subject.files.size() == 1 ? "" : "s",
-             subject.classes ? fmt::format(" for {} ranks", subject.world_size) : "",
+  fmt::print("{}: {}{}, {} nodes, {} edges\n", subject.path, Counted(subject.files.size(), "file"),
+             subject.classes() ? fmt::format(" for {} ranks", subject.set->world_size) : "",
              findings.nodes, findings.edges);
   PrintMessages("error", findings.errors, verbose);
   PrintMessages("warning", findings.warnings, verbose);
-  if (subject.is_set && !subject.verified && subject.damage.empty()) {
+  if (subject.set && !subject.verified && subject.damage.empty()) {
     fmt::print("  note: no checksums.xxh128 in the set: whether a file was changed is not known\n");
   }
   if (!findings.timing.empty()) {

@@ -65,6 +65,14 @@ const std::vector<WorkloadOption>& AllWorkloadOptions() {
   return options;
 }
 
+std::vector<std::string> WorkloadOptionNames() {
+  std::vector<std::string> names;
+  for (const WorkloadOption& option : AllWorkloadOptions()) {
+    names.emplace_back(option.name);
+  }
+  return names;
+}
+
 // Of all numbers but the seed, which may be 0.
 bool MustBePositive(const WorkloadOption& option) {
   return std::string_view(option.name) != "seed";
@@ -247,14 +255,6 @@ Status SetWorkloadOption(const std::string& name, const std::string& text, Workl
     return {};
   };
   return std::visit(set, option->member);
-}
-
-std::vector<std::string> WorkloadOptionNames() {
-  std::vector<std::string> names;
-  for (const WorkloadOption& option : AllWorkloadOptions()) {
-    names.emplace_back(option.name);
-  }
-  return names;
 }
 
 std::map<std::string, std::string> GivenWorkloadOptions(const WorkloadFlags& flags) {

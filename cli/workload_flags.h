@@ -32,8 +32,6 @@ void AddWorkloadOptions(CLI::App& app, WorkloadFlags& flags,
 // Usage error: no such option (with the nearest), or no value of its kind.
 [[nodiscard]] Status SetWorkloadOption(const std::string& name, const std::string& text,
                                        WorkloadFlags& flags);
-// As the command line has them, without dashes.
-[[nodiscard]] std::vector<std::string> WorkloadOptionNames();
 // Those that are set, as SetWorkloadOption takes them: name → text.
 [[nodiscard]] std::map<std::string, std::string> GivenWorkloadOptions(const WorkloadFlags& flags);
 
