@@ -108,6 +108,22 @@ Result<int> DrawSweep(const std::string& directory, const CompareRequest& flags,
   return 0;
 }
 
+Result<ShownComparison> ShowRuns(const CompareRequest& request, bool verbose) {
+  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(request.sides));
+  REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, request));
+  const Comparison comparison = Compare(sides, allowed);
+  ShownComparison shown;
+  REPRISE_ASSIGN(shown.violations, FindViolations(request.conditions, sides, comparison));
+  const auto json = [&] { return ComparisonJson(sides, comparison, request.figures); };
+  shown.page = request.output.empty() ? "" : HtmlPage(json(), PageKind::kComparison);
+  shown.text = request.json       ? json()
+               : request.markdown ? ComparisonMarkdown(sides, comparison)
+               : request.quiet    ? ""
+                                  : ShownStyledLines(ComparisonText(
+                                        sides, comparison, isatty(STDOUT_FILENO) == 1, verbose));
+  return shown;
+}
+
 Result<int> RunCompare(CompareFlags& given, bool verbose) {
   CompareRequest& request = given.request;
   if (given.sides.size() == 1 && FindPathKind(given.sides.front()) == PathKind::kSweep) {
@@ -123,31 +139,21 @@ Result<int> RunCompare(CompareFlags& given, bool verbose) {
     REPRISE_ASSIGN(std::vector<Condition> parsed, ParseConditions(text));
     request.conditions.insert(request.conditions.end(), parsed.begin(), parsed.end());
   }
-  if (recordings) {
-    return CompareRecordingsCommand(request, verbose);
-  }
   std::optional<OutputFile> page;
   if (!request.output.empty()) {
     REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
   }
-  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(request.sides));
-  REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, request));
-  const Comparison comparison = Compare(sides, allowed);
-  REPRISE_ASSIGN(const auto violations, FindViolations(request.conditions, sides, comparison));
+  REPRISE_ASSIGN(const ShownComparison shown,
+                 recordings ? ShowRecordings(request, verbose) : ShowRuns(request, verbose));
   if (page) {
-    page->stream() << HtmlPage(ComparisonJson(sides, comparison, request.figures),
-                               PageKind::kComparison);
+    page->stream() << shown.page;
     REPRISE_TRY(page->Commit());
   }
-  if (request.json) {
-    fmt::print("{}", ComparisonJson(sides, comparison, request.figures));
-  } else if (request.markdown) {
-    fmt::print("{}", ComparisonMarkdown(sides, comparison));
-  } else if (!request.quiet) {
-    fmt::print("{}", ShownStyledLines(
-                         ComparisonText(sides, comparison, isatty(STDOUT_FILENO) == 1, verbose)));
+  fmt::print("{}", shown.text);
+  for (const std::string& violation : shown.violations) {
+    fmt::print(stderr, "reprise: compare: {}\n", violation);
   }
-  return ReportViolations(violations);
+  return shown.violations.empty() ? 0 : 1;
 }
 
 }  // namespace

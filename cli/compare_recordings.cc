@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "cli/given_path.h"
-#include "cli/output_file.h"
 #include "core/shown_text.h"
 #include "recordings/quantities.h"
 #include "recordings/ranks.h"
@@ -55,68 +53,58 @@ std::vector<std::pair<std::int32_t, std::int32_t>> PartOf(const RecordedJob& job
   return part;
 }
 
-// Reads sides and what they have in common.
-class SideReader {
- public:
-  explicit SideReader(const CompareRequest& request) : request_(request) {}
-
-  Result<std::vector<RecordedSide>> Read() {
-    std::vector<RecordedSide> sides;
-    bool repeated = false;
-    for (const GivenSide& given : request_.sides) {
-      REPRISE_ASSIGN(RecordedSide side, ReadSide(given));
-      repeated = repeated || side.repeats.size() > 1;
-      sides.push_back(std::move(side));
-    }
-    if (repeated && !Allows(request_, "part")) {
-      REPRISE_TRY(CheckParts(sides));
-    }
-    return sides;
+Result<RecordedSide> ReadSide(const GivenSide& given) {
+  const auto traces = std::ranges::count_if(given.paths, IsTrace);
+  if (traces != 0 && std::cmp_not_equal(traces, given.paths.size())) {
+    return UsageError(fmt::format(
+        "compare: {}: repeats are runs or trace sets, not both; give each kind a side of its own",
+        given.label));
   }
-
- private:
-  Result<RecordedSide> ReadSide(const GivenSide& given) const {
-    const auto traces = std::ranges::count_if(given.paths, IsTrace);
-    if (traces != 0 && std::cmp_not_equal(traces, given.paths.size())) {
-      return UsageError(fmt::format(
-          "compare: {}: repeats are runs or trace sets, not both; give each kind a side of its own",
-          given.label));
+  RecordedSide side;
+  std::vector<std::pair<double, std::size_t>> steps;
+  for (const std::string& path : given.paths) {
+    REPRISE_ASSIGN(RecordedJob recording,
+                   IsTrace(path) ? ReadTraceRecording(path) : ReadRunRecording(path));
+    if (recording.ranks.empty()) {
+      return BadInput(path + ": has no rank");
     }
-    RecordedSide side;
-    std::vector<std::pair<double, std::size_t>> steps;
-    for (const std::string& path : given.paths) {
-      REPRISE_ASSIGN(RecordedJob recording,
-                     IsTrace(path) ? ReadTraceRecording(path) : ReadRunRecording(path));
-      if (recording.ranks.empty()) {
-        return BadInput(path + ": has no rank");
-      }
-      recording.label = given.label;
-      steps.emplace_back(StepNs(recording), side.repeats.size());
-      side.repeats.push_back(std::move(recording));
-    }
-    std::ranges::sort(steps);
-    side.middle = steps[(steps.size() - 1) / 2].second;
-    return side;
+    recording.label = given.label;
+    steps.emplace_back(StepNs(recording), side.repeats.size());
+    side.repeats.push_back(std::move(recording));
   }
+  std::ranges::sort(steps);
+  side.middle = steps[(steps.size() - 1) / 2].second;
+  return side;
+}
 
-  static Status CheckParts(const std::vector<RecordedSide>& sides) {
-    const RecordedJob& first = sides.front().repeats.front();
-    for (const RecordedSide& side : sides) {
-      for (const RecordedJob& job : side.repeats) {
-        if (PartOf(job) != PartOf(first)) {
-          return BadInput(
-              fmt::format("{} and {} have other ranks or steps, so repeats do not show how one "
-                          "recording differs from the next\nTo compare them all the same: --allow "
-                          "part",
-                          first.path, job.path));
-        }
+Status CheckParts(const std::vector<RecordedSide>& sides) {
+  const RecordedJob& first = sides.front().repeats.front();
+  for (const RecordedSide& side : sides) {
+    for (const RecordedJob& job : side.repeats) {
+      if (PartOf(job) != PartOf(first)) {
+        return BadInput(
+            fmt::format("{} and {} have other ranks or steps, so repeats do not show how one "
+                        "recording differs from the next\nTo compare them all the same: --allow "
+                        "part",
+                        first.path, job.path));
       }
     }
-    return {};
   }
+  return {};
+}
 
-  const CompareRequest& request_;
-};
+Result<std::vector<RecordedSide>> ReadRecordedSides(const CompareRequest& request) {
+  std::vector<RecordedSide> sides;
+  bool repeated = false;
+  for (const GivenSide& given : request.sides) {
+    REPRISE_ASSIGN(sides.emplace_back(), ReadSide(given));
+    repeated = repeated || sides.back().repeats.size() > 1;
+  }
+  if (repeated && !Allows(request, "part")) {
+    REPRISE_TRY(CheckParts(sides));
+  }
+  return sides;
+}
 
 Status CheckOneJob(const RecordingDifference& of) {
   if (of.ranks.empty()) {
@@ -232,30 +220,29 @@ class RecordingComparer {
   ComparedRecordings out_;
 };
 
-Status WritePage(const CompareRequest& request, const ComparedRecordings& compared,
-                 OutputFile& page) {
-  page.stream() << (request.figures.empty()
-                        ? HtmlPage(RecordingsJson(compared, true), PageKind::kRecordings)
-                        : HtmlPage(
-                              ComparisonJson(compared.sides, compared.comparison, request.figures),
-                              PageKind::kComparison));
-  return page.Commit();
+std::string PageOf(const CompareRequest& request, const ComparedRecordings& compared) {
+  return request.figures.empty()
+             ? HtmlPage(RecordingsJson(compared, true), PageKind::kRecordings)
+             : HtmlPage(ComparisonJson(compared.sides, compared.comparison, request.figures),
+                        PageKind::kComparison);
 }
 
-void Print(const CompareRequest& request, const ComparedRecordings& compared, bool verbose) {
+std::string TextOf(const CompareRequest& request, const ComparedRecordings& compared,
+                   bool verbose) {
   const bool alone = compared.recordings.size() == 1;
+  const auto ranks = [&compared](const Style& style, bool full) {
+    return RanksText(compared.recordings[0], compared.ranks[0], style, full);
+  };
   if (request.json) {
-    fmt::print("{}", RecordingsJson(compared, false));
-  } else if (request.markdown) {
-    fmt::print("{}", alone ? "## Ranks\n\n" + RanksText(compared.recordings[0], compared.ranks[0],
-                                                        MarkdownStyle(), true)
-                           : RecordingsMarkdown(compared));
-  } else if (!request.quiet) {
-    const bool colour = isatty(STDOUT_FILENO) == 1;
-    fmt::print("{}", ShownStyledLines(alone ? RanksText(compared.recordings[0], compared.ranks[0],
-                                                        MakeStyle(colour), verbose)
-                                            : RecordingsText(compared, colour, verbose)));
+    return RecordingsJson(compared, false);
   }
+  if (request.markdown) {
+    return alone ? "## Ranks\n\n" + ranks(MarkdownStyle(), true) : RecordingsMarkdown(compared);
+  }
+  const bool colour = isatty(STDOUT_FILENO) == 1;
+  return request.quiet ? ""
+                       : ShownStyledLines(alone ? ranks(MakeStyle(colour), verbose)
+                                                : RecordingsText(compared, colour, verbose));
 }
 
 }  // namespace
@@ -270,28 +257,16 @@ bool IsOneRun(const std::vector<GivenSide>& sides) {
          FindPathKind(sides[0].paths[0]) == PathKind::kRun;
 }
 
-int ReportViolations(const std::vector<std::string>& violations) {
-  for (const std::string& violation : violations) {
-    fmt::print(stderr, "reprise: compare: {}\n", violation);
-  }
-  return violations.empty() ? 0 : 1;
-}
-
-Result<int> CompareRecordingsCommand(const CompareRequest& request, bool verbose) {
-  std::optional<OutputFile> page;
-  if (!request.output.empty()) {
-    REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
-  }
-  REPRISE_ASSIGN(std::vector<RecordedSide> sides, SideReader(request).Read());
+Result<ShownComparison> ShowRecordings(const CompareRequest& request, bool verbose) {
+  REPRISE_ASSIGN(std::vector<RecordedSide> sides, ReadRecordedSides(request));
   REPRISE_ASSIGN(const ComparedRecordings compared,
                  RecordingComparer(request, std::move(sides)).Compare());
-  REPRISE_ASSIGN(const auto violations,
+  ShownComparison shown;
+  REPRISE_ASSIGN(shown.violations,
                  FindViolations(request.conditions, compared.sides, compared.comparison));
-  if (page) {
-    REPRISE_TRY(WritePage(request, compared, *page));
-  }
-  Print(request, compared, verbose);
-  return ReportViolations(violations);
+  shown.page = request.output.empty() ? "" : PageOf(request, compared);
+  shown.text = TextOf(request, compared, verbose);
+  return shown;
 }
 
 }  // namespace reprise

@@ -27,11 +27,15 @@ struct CompareRequest {
 // Whether there is one side, of one run.
 [[nodiscard]] bool IsOneRun(const std::vector<GivenSide>& sides);
 
-// Says which conditions hold. The exit code: 1 if any does.
-[[nodiscard]] int ReportViolations(const std::vector<std::string>& violations);
+// What a comparison found, as far as the user asks for it.
+struct ShownComparison {
+  std::string page;                     // HTML
+  std::string text;                     // for stdout
+  std::vector<std::string> violations;  // conditions that hold
+};
 
-// The exit code: 1 where a condition holds. Bad input: recordings that are not of one job, unless
-// `allow` has "trace"; repeats of other ranks or steps, unless it has "part".
-[[nodiscard]] Result<int> CompareRecordingsCommand(const CompareRequest& request, bool verbose);
+// Bad input: recordings that are not of one job, unless `allow` has "trace"; repeats of other ranks
+// or steps, unless it has "part".
+[[nodiscard]] Result<ShownComparison> ShowRecordings(const CompareRequest& request, bool verbose);
 
 }  // namespace reprise

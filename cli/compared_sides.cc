@@ -16,42 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct SideText {
-  std::string label;  // empty: to be found
-  std::string given;  // the path, or the first of them
-  std::vector<std::string> runs;
-};
-
 // Runs or trace sets in a directory of such, else the path itself.
 std::vector<std::string> RepeatsAt(const std::string& path) {
   std::vector<std::string> repeats = RunsAt(path);
-  std::error_code error;
-  if (repeats != std::vector<std::string>{path} || FindPathKind(path) != PathKind::kOther ||
-      !fs::is_directory(path, error)) {
+  if (repeats != std::vector<std::string>{path} || FindPathKind(path) != PathKind::kOther) {
     return repeats;
   }
-  std::vector<std::string> sets;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    if (FindPathKind(it->path().string()) == PathKind::kTraceSet) {
-      sets.push_back(it->path().string());
-    }
-  }
-  std::ranges::sort(sets);
+  std::vector<std::string> sets = DirectoriesOfKind(path, PathKind::kTraceSet);
   return sets.empty() ? repeats : sets;
-}
-
-SideText ParseSide(const std::string& text) {
-  const std::vector<std::string> paths = PathsIn(text);
-  SideText side{.label = {}, .given = paths.front(), .runs = {}};
-  std::error_code error;
-  if (const std::size_t equals = text.find('='); equals != std::string::npos) {
-    side.label = fs::exists(text, error) ? "" : text.substr(0, equals);
-  }
-  for (const std::string& path : paths) {
-    const std::vector<std::string> runs = RepeatsAt(path);
-    side.runs.insert(side.runs.end(), runs.begin(), runs.end());
-  }
-  return side;
 }
 
 // The last `names` names of a path.
@@ -68,16 +40,18 @@ std::string EndOf(const std::string& path, int names) {
   return end.string();
 }
 
-void NameSides(std::vector<SideText>& sides) {
+// Gives labels to sides without one. `given`: of each side the path, or the first of them.
+void NameSides(const std::vector<std::string>& given, std::vector<GivenSide>& sides) {
   constexpr int kMaxNames = 8;
   for (int names = 1; names <= kMaxNames; ++names) {
-    std::set<std::string> labels;
-    for (const SideText& side : sides) {
-      labels.insert(side.label.empty() ? EndOf(side.given, names) : side.label);
+    std::vector<std::string> labels;
+    for (std::size_t s = 0; s < sides.size(); ++s) {
+      labels.push_back(sides[s].label.empty() ? EndOf(given[s], names) : sides[s].label);
     }
-    if (labels.size() == sides.size() || names == kMaxNames) {
-      for (SideText& side : sides) {
-        side.label = side.label.empty() ? EndOf(side.given, names) : side.label;
+    const bool distinct = std::set(labels.begin(), labels.end()).size() == labels.size();
+    if (distinct || names == kMaxNames) {
+      for (std::size_t s = 0; s < sides.size(); ++s) {
+        sides[s].label = std::move(labels[s]);
       }
       return;
     }
@@ -87,18 +61,27 @@ void NameSides(std::vector<SideText>& sides) {
 }  // namespace
 
 std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts) {
-  std::vector<SideText> parsed;
-  parsed.reserve(texts.size());
-  for (const std::string& text : texts) {
-    parsed.push_back(ParseSide(text));
-  }
-  NameSides(parsed);
   std::vector<GivenSide> sides;
+  std::vector<std::string> given;
+  for (const std::string& text : texts) {
+    GivenSide& side = sides.emplace_back();
+    const std::vector<std::string> paths = PathsIn(text);
+    given.push_back(paths.front());
+    std::error_code error;
+    if (const std::size_t equals = text.find('='); equals != std::string::npos) {
+      side.label = fs::exists(text, error) ? "" : text.substr(0, equals);
+    }
+    for (const std::string& path : paths) {
+      const std::vector<std::string> repeats = RepeatsAt(path);
+      side.paths.insert(side.paths.end(), repeats.begin(), repeats.end());
+    }
+  }
+  NameSides(given, sides);
   std::map<std::string, int> same;
-  for (SideText& of : parsed) {
-    const int before = same[of.label]++;
-    sides.push_back({.label = before == 0 ? of.label : fmt::format("{} ({})", of.label, before + 1),
-                     .paths = std::move(of.runs)});
+  for (GivenSide& side : sides) {
+    if (const int before = same[side.label]++; before > 0) {
+      side.label = fmt::format("{} ({})", side.label, before + 1);
+    }
   }
   return sides;
 }

@@ -162,18 +162,6 @@ std::string WayOn(const std::string& path, PathKind given, PathKind wanted) {
   return {};
 }
 
-// The one directory below `path` that is of the kind: the usual slip is one level too high.
-std::string ChildOfKind(const std::string& path, PathKind wanted) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_directory(error) && FindPathKind(it->path().string()) == wanted) {
-      found.push_back(it->path().string());
-    }
-  }
-  return found.empty() ? std::string() : *std::ranges::min_element(found);
-}
-
 Status CheckPath(const std::string& path, const TakenPaths& taken) {
   const PathKind kind = FindPathKind(path);
   const PathKind wanted = taken.kinds.front();
@@ -183,8 +171,10 @@ Status CheckPath(const std::string& path, const TakenPaths& taken) {
   std::error_code error;
   const bool above = kind == PathKind::kRuns || kind == PathKind::kOther;
   if (above && fs::is_directory(path, error)) {
-    if (const std::string child = ChildOfKind(path, wanted); !child.empty()) {
-      return BadInput(fmt::format("{} is not {}, but {} is; give that", path, Name(wanted), child));
+    // The usual slip is one level too high.
+    if (const auto below = DirectoriesOfKind(path, wanted); !below.empty()) {
+      return BadInput(
+          fmt::format("{} is not {}, but {} is; give that", path, Name(wanted), below.front()));
     }
   }
   if (kind == PathKind::kOther) {
@@ -236,6 +226,18 @@ PathKind FindPathKind(const std::string& path) {
   return name.ends_with(".html") ? PathKind::kPage
          : IsPackageFile(path)   ? PathKind::kPackage
                                  : PathKind::kOther;
+}
+
+std::vector<std::string> DirectoriesOfKind(const std::string& path, PathKind kind) {
+  std::vector<std::string> found;
+  std::error_code error, of_entry;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    if (it->is_directory(of_entry) && FindPathKind(it->path().string()) == kind) {
+      found.push_back(it->path().string());
+    }
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 std::string_view Name(PathKind kind) {

@@ -32,6 +32,9 @@ enum class PathKind : std::uint8_t {
 // By names alone, besides the first bytes of a package: nothing is read through.
 [[nodiscard]] PathKind FindPathKind(const std::string& path);
 
+// The directories in `path` that are of this kind, in order of their names.
+[[nodiscard]] std::vector<std::string> DirectoriesOfKind(const std::string& path, PathKind kind);
+
 // "a trace set".
 [[nodiscard]] std::string_view Name(PathKind kind);
 

@@ -1,32 +1,17 @@
 #include "cli/repeated_runs.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/given_path.h"
 #include "report/analysis.h"
 
 namespace reprise {
-namespace {
-
-namespace fs = std::filesystem;
-
-bool IsRun(const fs::path& path) { return FindPathKind(path.string()) == PathKind::kRun; }
-
-}  // namespace
 
 std::vector<std::string> RunsAt(const std::string& path) {
-  std::error_code error;
-  if (IsRun(path) || !fs::is_directory(path, error)) {
+  if (FindPathKind(path) == PathKind::kRun) {
     return {path};
   }
-  std::vector<std::string> runs;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    if (IsRun(it->path())) {
-      runs.push_back(it->path().string());
-    }
-  }
-  std::ranges::sort(runs);
+  std::vector<std::string> runs = DirectoriesOfKind(path, PathKind::kRun);
   return runs.empty() ? std::vector<std::string>{path} : runs;
 }
 
