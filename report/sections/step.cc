@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <set>
 
 #include "core/json_fields.h"
@@ -67,7 +66,10 @@ std::vector<HostLoad> HostLoads(const RunData& run) {
     load.cores = static_cast<std::int32_t>(cores[rank.host].size());
   }
   std::vector<HostLoad> out;
-  std::ranges::copy(loads | std::views::values, std::back_inserter(out));
+  out.reserve(loads.size());
+  for (auto& [host, load] : loads) {
+    out.push_back(std::move(load));
+  }
   return out;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 namespace reprise {
 namespace {
@@ -90,11 +89,12 @@ void Program::RunStep() {
     out_.Wait(std::exchange(issued, {}));
   }
   out_.facts = {.phase = Phase::kBackward};
-  for (const Parallelism& parallelism : BuiltinParallelisms() | std::views::reverse) {
+  const auto parallelisms = BuiltinParallelisms();
+  std::for_each(parallelisms.rbegin(), parallelisms.rend(), [this](const Parallelism& parallelism) {
     if (parallelism.after_backward != nullptr) {
       parallelism.after_backward(builder_, *store_);
     }
-  }
+  });
   if (workload_.layers_only) {
     return;
   }
