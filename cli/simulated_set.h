@@ -67,6 +67,18 @@ struct SimulatedSet {
   std::optional<JobFacts> job;         // of a job, or a generated set
   std::optional<TracedMemory> traced;  // afterwards, of a set without such facts
 
+  // Known afterwards.
+  IdleTimes idle;
+  std::int64_t steps = 1;
+  std::optional<std::int64_t> step_ns;  // of the longest rank, mean of the steps; RunFolded
+  double products_at_peak_ns = 0;       // of all ranks and steps
+  ScaleSummary summary;
+  std::set<std::string> without_rate;  // types of products that the machine has no rate for
+  std::vector<TimeSource> sources;
+  std::int64_t ranks = 0;            // 0: as the run has
+  std::int64_t classes = 0;          // of ranks, that were simulated
+  std::optional<Schedule> schedule;  // of a set without durations
+
  private:
   [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
                                    const FoldedJob& job, ClassSimulation&& simulated);
@@ -80,18 +92,6 @@ struct SimulatedSet {
   [[nodiscard]] Status SettleRecorded(const DrySet& set, const WorkOfNode& work);
   [[nodiscard]] Status ReplaceTimes(const DrySet& set);
   [[nodiscard]] std::map<std::string, std::string> Describe() const;
-
-  // Known afterwards.
-  IdleTimes idle;
-  std::int64_t steps = 1;
-  std::optional<std::int64_t> step_ns;  // of the longest rank, mean of the steps; RunFolded
-  double products_at_peak_ns = 0;       // of all ranks and steps
-  ScaleSummary summary;
-  std::set<std::string> without_rate;  // types of products that the machine has no rate for
-  std::vector<TimeSource> sources;
-  std::int64_t ranks = 0;            // 0: as the run has
-  std::int64_t classes = 0;          // of ranks, that were simulated
-  std::optional<Schedule> schedule;  // of a set without durations
 };
 
 }  // namespace reprise

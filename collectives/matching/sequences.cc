@@ -43,6 +43,7 @@ void ForEachCollective(std::vector<std::vector<PlannedTransfer>>& plans,
     }
     for (std::size_t n = 0; n < length; ++n) {
       std::vector<PlannedTransfer*> members;
+      members.reserve(ranks.size());
       for (const std::int32_t rank : ranks) {
         members.push_back(&plans[static_cast<std::size_t>(rank)][by_rank.at(rank)[n]]);
       }

@@ -72,6 +72,7 @@ std::vector<Message> Outgoing(const MpiCall& call) {
       return {{call.layout.root, 0, call.layout.in_bytes}};
     case CommKind::kAllGather: {
       std::vector<Message> messages;
+      messages.reserve(static_cast<std::size_t>(call.place.size()));
       for (int peer = 0; peer < call.place.size(); ++peer) {
         messages.push_back({peer, 0, call.layout.in_bytes});
       }
