@@ -171,7 +171,7 @@ Status CheckPath(const std::string& path, const TakenPaths& taken) {
   std::error_code error;
   const bool above = kind == PathKind::kRuns || kind == PathKind::kOther;
   if (above && fs::is_directory(path, error)) {
-    // The usual slip is one level too high.
+    // A common mistake is a directory one level too high.
     if (const auto below = DirectoriesOfKind(path, wanted); !below.empty()) {
       return BadInput(
           fmt::format("{} is not {}, but {} is; give that", path, Name(wanted), below.front()));

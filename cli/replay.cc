@@ -200,7 +200,7 @@ Status Interpret(ReplayFlags& flags) {
   return {};
 }
 
-// Open MPI ends a process that lacks file descriptors by itself, without a word.
+// Open MPI ends a process that lacks file descriptors without a message.
 Status CheckProcessLimits() {
   constexpr rlim_t kFewestFiles = 64;  // measured: Open MPI 4.1 starts one rank with 20
   rlimit files{};

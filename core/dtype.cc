@@ -37,7 +37,7 @@ constexpr DTypeRow kDTypeRows[] = {
 };
 static_assert(std::size(kDTypeRows) == static_cast<std::size_t>(DType::kFloat8E5M2) + 1);
 
-// A number that is none (of a damaged file) is unknown.
+// A number outside the enumeration, as of a damaged file, is unknown.
 const DTypeRow& RowOf(DType dtype) {
   const auto at = static_cast<std::size_t>(dtype);
   return kDTypeRows[at < std::size(kDTypeRows) ? at : 0];

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What is no number; beside it `format` and `version`.
+// The members that are texts, apart from `format` and `version`.
 constexpr std::string_view kTexts[] = {
     "name", "about", "device.name", "device.kind", "device.recorded_as", "calibration.on"};
 
