@@ -126,7 +126,7 @@ Result<DifferenceFound> PlansDiffer(const Graph& a, const Graph& b) {
     return DifferenceFound(fmt::format("rank {}: transfers are issued in another order", rank));
   }
   if (plan_a.deps != plan_b.deps || plan_a.dep_offset != plan_b.dep_offset ||
-      plan_a.tail_ns != plan_b.tail_ns) {
+      plan_a.frame != plan_b.frame) {
     return DifferenceFound(fmt::format("rank {}: the plans' dependencies or ends differ", rank));
   }
   return DifferenceFound();

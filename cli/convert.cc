@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -11,12 +12,14 @@
 #include "cli/link_summary.h"
 #include "cli/number_checks.h"
 #include "cli/operator_work.h"
+#include "cli/set_checks.h"
 #include "converters/converter.h"
 #include "core/counted.h"
 #include "core/nearest.h"
 #include "core/output_kind.h"
 #include "core/shown_text.h"
 #include "et_schema/json.h"
+#include "et_schema/trace_set.h"
 
 namespace reprise {
 
@@ -93,14 +96,36 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
   return kind != nullptr ? kind : &BuiltinConverters().front();
 }
 
-Json ToJson(const ConvertReport& report) {
+// What was written, as `reprise validate` checks it.
+Result<SetFindings> CheckWritten(const ConvertRequest& request) {
+  SetFindings findings;
+  if (!request.output_file.empty()) {
+    REPRISE_TRY(CheckFiles({request.output_file}, findings));
+    return findings;
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.output_directory));
+  std::vector<std::string> files;
+  for (const TraceSet::DistinctRank& rank : set.DistinctRanks()) {
+    files.push_back(rank.path);
+  }
+  REPRISE_TRY(CheckFiles(files, findings));
+  if (findings.errors.empty()) {
+    CheckTransfers(set, findings);
+  }
+  return findings;
+}
+
+Json ToJson(const ConvertReport& report, const SetFindings& findings) {
   return {{"ranks", report.ranks},
           {"groups", report.groups},
           {"transfers_by_group_certainty",
            {{"recorded", report.recorded_groups},
             {"inferred", report.inferred_groups},
             {"unknown", report.unknown_groups}}},
-          {"diagnostics", report.diagnostics.Snapshot()}};
+          {"diagnostics", report.diagnostics.Snapshot()},
+          {"ok", findings.errors.empty()},
+          {"errors", findings.errors},
+          {"warnings", findings.warnings}};
 }
 
 void PrintConvertedRanks(const ConvertReport& report) {
@@ -131,6 +156,20 @@ void PrintCounts(const std::string& output, const ConvertReport& report) {
              all.transfers, Counted(report.groups.size(), "group"));
   if (const std::string linked = Summary(links); !linked.empty()) {
     fmt::print("{}\n", linked);
+  }
+}
+
+void PrintErrors(const std::string& output, const std::vector<std::string>& errors) {
+  constexpr std::size_t kMax = 5;
+  for (std::size_t i = 0; i < std::min(errors.size(), kMax); ++i) {
+    fmt::print("error: {}\n", ShownText(errors[i]));
+  }
+  if (!errors.empty()) {
+    fmt::print(
+        "{}: written, but replay refuses it as it is: {}; `reprise validate {} -v` lists all.\n"
+        "  `reprise replay --comms timed` takes transfers' recorded times in place of sending; "
+        "else capture again, all ranks of one run\n",
+        ShownText(output), Counted(errors.size(), "error"), ShownText(output));
   }
 }
 
@@ -187,12 +226,14 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
     REPRISE_ASSIGN(const ConvertReport report, kind->convert(flags->request));
     // Memory goes back at once when the process ends, which is now.
     [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);
+    REPRISE_ASSIGN(const SetFindings findings, CheckWritten(flags->request));
     if (flags->json) {
-      fmt::print("{}\n", nlohmann::json(ToJson(report)).dump(1));
+      fmt::print("{}\n", nlohmann::json(ToJson(report, findings)).dump(1));
     } else {
       Print(flags->output, report, IsVerbose(app));
+      PrintErrors(flags->output, findings.errors);
     }
-    return 0;
+    return findings.errors.empty() ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
   };
 }
 

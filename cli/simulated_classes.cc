@@ -9,6 +9,7 @@
 #include "cli/simulated_set.h"
 #include "et_schema/rank_classes.h"
 #include "replayer/plan/plan.h"
+#include "replayer/timeline/graph_steps.h"
 #include "run/run.h"
 #include "simulator/class_simulation.h"
 #include "simulator/device_operations.h"
@@ -54,14 +55,10 @@ std::vector<std::string> MembersOf(const ClassSimulation& simulated) {
 // Of each step, the longest of all classes so far.
 void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& schedule,
                   std::vector<std::int64_t>& longest_ns) {
-  std::vector<std::int64_t> begin_ns(longest_ns.size(), INT64_MAX);
-  std::int64_t end_ns = 0;
-  for (Graph::Index i = 0; i < program.size(); ++i) {
-    std::int64_t& begin = begin_ns.at(static_cast<std::size_t>(std::max(program.step(i), 0)));
-    begin = std::min(begin, schedule.start_ns[first + i]);
-    end_ns = std::max(end_ns, schedule.end_ns[first + i]);
-  }
-  const auto spans = StepSpans(begin_ns, end_ns);
+  const std::vector<std::int32_t> step = StepsOfNodes(program);
+  const StepNodes nodes{step, std::span(schedule.start_ns).subspan(first, program.size()),
+                        std::span(schedule.end_ns).subspan(first, program.size())};
+  const auto spans = StepSpans({.steps = longest_ns.size()}, nodes);
   for (std::size_t s = 0; s < spans.size(); ++s) {
     longest_ns[s] = std::max(longest_ns[s], spans[s].second - spans[s].first);
   }

@@ -4,22 +4,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "cli/commands.h"
 #include "cli/common_options.h"
-#include "cli/folded_transfers.h"
+#include "cli/set_checks.h"
 #include "cli/timing_text.h"
-#include "collectives/matching/matching.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "core/text.h"
 #include "et_schema/astra_sim_checks.h"
-#include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 #include "replayer/timeline/timing_check.h"
 
@@ -50,12 +47,10 @@ struct Subject {
   std::optional<TraceSet> set;
   bool verified = false;  // against the set's checksums, which exist
   std::string damage;     // what they say is wrong
-  [[nodiscard]] const RankClasses* classes() const { return set ? set->classes.get() : nullptr; }
+  [[nodiscard]] bool folded() const { return set && set->classes != nullptr; }
 };
 
-struct Findings {
-  std::uint64_t nodes = 0, edges = 0;
-  std::vector<std::string> errors, warnings;
+struct Findings : SetFindings {
   std::vector<TimingRow> timing;
   [[nodiscard]] bool Ok() const {
     return errors.empty() && std::ranges::all_of(timing, &TimingRow::Ok);
@@ -93,107 +88,8 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
   return subject;
 }
 
-// Success if every node of the file can be read: what is wrong then is its content. Else the file
-// is damaged or no trace at all, which is another exit code.
-Status ReadThrough(const std::string& path) {
-  REPRISE_ASSIGN(const std::unique_ptr<EtReader> reader, EtReader::Open(path));
-  Node node;
-  for (bool more = true; more;) {
-    REPRISE_ASSIGN(more, reader->Next(node));
-  }
-  return {};
-}
-
-Status CheckFile(const std::string& path, Findings& findings) {
-  const ValidationReport report = ValidateFile(path);
-  if (!report.errors.empty()) {
-    REPRISE_TRY(ReadThrough(path));
-  }
-  findings.nodes += report.nodes;
-  findings.edges += report.edges;
-  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& from) {
-    to.insert(to.end(), from.begin(), from.end());
-  };
-  append(findings.errors, report.errors);
-  append(findings.warnings, report.warnings);
-  return {};
-}
-
-// Every transfer's group exists and has this rank in it; guessed and unknown groups are counted.
-void CheckMembership(const TraceSet& set, const Graph& graph, Findings& findings) {
-  const std::int32_t rank = graph.metadata().rank;
-  std::map<std::string, std::uint64_t> missing, foreign;
-  std::uint64_t unknown = 0;
-  for (Graph::Index i = 0; i < graph.size(); ++i) {
-    const CommSpec* spec = graph.comm(i);
-    if (spec == nullptr) {
-      continue;
-    }
-    unknown += spec->certainty == GroupCertainty::kUnknown ? 1 : 0;
-    const auto group = set.groups.find(spec->group);
-    if (group == set.groups.end()) {
-      ++missing[spec->group];
-    } else if (const auto& ranks = group->second.ranks;
-               std::ranges::find(ranks, rank) == ranks.end()) {
-      ++foreign[spec->group];
-    }
-  }
-  for (const auto& [group, count] : missing) {
-    findings.errors.push_back(fmt::format(
-        "rank {}: {} transfers name process group '{}', which the set lacks", rank, count, group));
-  }
-  for (const auto& [group, count] : foreign) {
-    findings.errors.push_back(
-        fmt::format("rank {}: {} transfers in process group '{}', of which it is no member", rank,
-                    count, group));
-  }
-  if (unknown > 0) {
-    findings.warnings.push_back(fmt::format(
-        "rank {}: the process group of {} transfers is a guess (several fit)", rank, unknown));
-  }
-}
-
-// MatchTransfers reports all mismatches in one message, one a line under a heading.
-void AppendLines(std::string_view message, std::vector<std::string>& lines) {
-  const std::size_t heading = message.find('\n');
-  const auto details = SplitText(message.substr(heading + 1), '\n');
-  lines.insert(lines.end(), details.begin(), details.end());
-}
-
-void CheckTransfers(const TraceSet& set, const std::vector<Graph>& graphs, Findings& findings) {
-  std::vector<std::vector<PlannedTransfer>> plans(static_cast<std::size_t>(set.world_size));
-  for (const Graph& graph : graphs) {
-    CheckMembership(set, graph, findings);
-    const std::int32_t rank = graph.metadata().rank;
-    if (rank < 0 || rank >= set.world_size) {
-      findings.errors.push_back(
-          fmt::format("a trace says rank {}, in a set of {} ranks", rank, set.world_size));
-      return;
-    }
-    for (Graph::Index i = 0; i < graph.size(); ++i) {
-      if (const CommSpec* spec = graph.comm(i); spec != nullptr) {
-        plans[rank].push_back({graph.id(i), *spec});
-      }
-    }
-    std::ranges::stable_sort(plans[rank], {},
-                             [](const PlannedTransfer& transfer) { return transfer.spec.index; });
-  }
-  if (const std::string missing = set.MissingRanks(); !missing.empty()) {
-    findings.warnings.push_back(
-        fmt::format("{}: {}: transfers are not compared between ranks", set.directory, missing));
-    return;
-  }
-  const auto ranks_of_group = [&set](const std::string& id) {
-    const auto group = set.groups.find(id);
-    return group == set.groups.end() ? std::vector<std::int32_t>{} : group->second.ranks;
-  };
-  CompleteSplits(plans, ranks_of_group);
-  if (const Status matched = MatchTransfers(plans, ranks_of_group); !matched) {
-    AppendLines(matched.error().message, findings.errors);
-  }
-}
-
-Status CheckTimes(const Subject& subject, const std::vector<Graph>& graphs, Findings& findings) {
+Status CheckTimes(const Subject& subject, Findings& findings) {
+  const std::vector<Graph>& graphs = findings.graphs;
   std::vector<const Graph*> all;
   for (const Graph& graph : graphs) {
     const Graph* const one[] = {&graph};
@@ -244,9 +140,7 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   if (!subject.damage.empty()) {
     findings.errors.push_back(subject.damage);
   }
-  for (const std::string& file : subject.files) {
-    REPRISE_TRY(CheckFile(file, findings));
-  }
+  REPRISE_TRY(CheckFiles(subject.files, findings));
   if (!flags.reader.empty()) {
     REPRISE_TRY(CheckReader(subject, findings));
   }
@@ -254,21 +148,14 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   if (findings.errors.size() > damages || (!flags.timing && !subject.set)) {
     return findings;  // a damaged file makes no graph
   }
-  std::vector<Graph> graphs;
-  for (const std::string& file : subject.files) {
-    REPRISE_ASSIGN(Graph graph, Graph::Load(file));
-    graphs.push_back(std::move(graph));
-  }
-  if (subject.classes() != nullptr) {
-    CheckFoldedTransfers(*subject.classes(), graphs, findings.errors);
-  } else if (subject.set) {
-    CheckTransfers(*subject.set, graphs, findings);
+  if (subject.set) {
+    CheckTransfers(*subject.set, findings);
   }
   if (flags.timing) {
-    for (const Graph& graph : graphs) {
+    for (const Graph& graph : findings.graphs) {
       REPRISE_TRY(CheckTimed(subject.path, graph.metadata()));
     }
-    REPRISE_TRY(CheckTimes(subject, graphs, findings));
+    REPRISE_TRY(CheckTimes(subject, findings));
   }
   return findings;
 }
@@ -313,7 +200,7 @@ void PrintMessages(const char* what, const std::vector<std::string>& messages, b
 
 void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
   fmt::print("{}: {}{}, {} nodes, {} edges\n", subject.path, Counted(subject.files.size(), "file"),
-             subject.classes() ? fmt::format(" for {} ranks", subject.set->world_size) : "",
+             subject.folded() ? fmt::format(" for {} ranks", subject.set->world_size) : "",
              findings.nodes, findings.edges);
   PrintMessages("error", findings.errors, verbose);
   PrintMessages("warning", findings.warnings, verbose);

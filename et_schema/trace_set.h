@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,7 @@ struct ValidationReport {
   std::uint64_t edges = 0;
   std::vector<std::string> errors;    // the trace can't be replayed
   std::vector<std::string> warnings;  // it can, but something was lost
+  std::optional<Graph> graph;         // of what could be read; empty: the file is damaged
 };
 [[nodiscard]] ValidationReport ValidateFile(const std::string& path);
 

@@ -94,8 +94,7 @@ ValidationReport ValidateFile(const std::string& path) {
   GraphBuilder builder(path);
   NodeChecks checks(path, (*stream)->metadata().steps.size());
   ReadAll(**stream, builder, checks, report);
-  const auto graph =
-      builder.Finish((*stream)->metadata(), (*stream)->diagnostics(), &report.errors);
+  auto graph = builder.Finish((*stream)->metadata(), (*stream)->diagnostics(), &report.errors);
   checks.Report(report);
   if (!graph) {
     report.errors.push_back(graph.error().message);
@@ -105,6 +104,7 @@ ValidationReport ValidateFile(const std::string& path) {
     report.warnings.push_back(fmt::format("{} ({} times), for example {}", name, counter.count,
                                           fmt::join(counter.examples, "; ")));
   }
+  report.graph = std::move(*graph);
   return report;
 }
 

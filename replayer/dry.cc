@@ -10,6 +10,7 @@
 #include "replayer/plan/part.h"
 #include "replayer/plan/plan.h"
 #include "replayer/run_directory.h"
+#include "replayer/timeline/graph_steps.h"
 #include "replayer/timeline/timing_graph.h"
 #include "run/run.h"
 #include "timing/dry_run.h"
@@ -96,24 +97,15 @@ Status Simulate(const ReplayOptions& options, const RankMapping& mapping,
   return {};
 }
 
-// As StepSpans: the first begins before its first node as it did in the recording, and the last
-// ends as long after its last.
 std::vector<StepRecord> StepsOf(const ScheduledRanks& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
-  const Plan& plan = simulated.plans[rank];
-  std::vector<std::int64_t> begin_ns(std::max<std::size_t>(graph.metadata().steps.size(), 1),
-                                     INT64_MAX);
-  std::int64_t end_ns = 0;
-  for (Graph::Index i = 0; i < graph.size(); ++i) {
-    const std::uint32_t at = simulated.first[rank] + i;
-    const std::int64_t lead_ns = graph.deps(i).empty() ? plan.work[i].gap_ns : 0;
-    std::int64_t& begin = begin_ns.at(static_cast<std::size_t>(plan.work[i].step));
-    begin = std::min(begin, simulated.schedule.start_ns[at] - lead_ns);
-    end_ns = std::max(end_ns, simulated.schedule.end_ns[at]);
-  }
-  end_ns += plan.tail_ns;
+  const auto own = [&](const std::vector<std::int64_t>& times_ns) {
+    return std::span(times_ns).subspan(simulated.first[rank], graph.size());
+  };
+  const std::vector<std::int32_t> step = StepsOfNodes(graph);
+  const StepNodes nodes{step, own(simulated.schedule.start_ns), own(simulated.schedule.end_ns)};
   std::vector<StepRecord> steps;
-  for (const auto& [begin, end] : StepSpans(begin_ns, end_ns)) {
+  for (const auto& [begin, end] : StepSpans(simulated.plans[rank].frame, nodes)) {
     steps.push_back({0, false, static_cast<std::int32_t>(steps.size()), begin, end - begin});
   }
   return steps;

@@ -18,6 +18,7 @@
 #include "replayer/run_directory.h"
 #include "replayer/session.h"
 #include "replayer/shared_set.h"
+#include "replayer/timeline/graph_steps.h"
 #include "telemetry/process_placement.h"
 
 namespace reprise {

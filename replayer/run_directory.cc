@@ -12,6 +12,7 @@
 
 #include "core/output_kind.h"
 #include "replayer/plan/plan.h"
+#include "replayer/timeline/graph_steps.h"
 #include "telemetry/process_placement.h"
 
 namespace reprise {

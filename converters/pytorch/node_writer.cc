@@ -61,7 +61,7 @@ class Writer {
     }
     node.tracing_ns = std::min(item.tracing_ns, node.duration_ns);
     node.tracing_delay_ns = std::clamp<std::int64_t>(node.delay_ns, 0, item.tracing_before_ns);
-    node.step = rank_.StepAt(item.start_ns - rank_.base_ns);
+    node.step = StepOf(rank_, item);
     if (item.operation >= 0) {
       node.rf_id = rank_.Op(item.operation).rf_id;
       node.name = *rank_.Op(item.operation).name;

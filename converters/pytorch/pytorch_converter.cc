@@ -156,6 +156,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   std::vector<TracingCost> costs(ranks.size());
   REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
     timelines[i] = BuildTimeline(ranks[i]);
+    FrameSteps(ranks[i], timelines[i]);
     AddEdges(ranks[i], timelines[i]);
     costs[i] = EstimateTracingCost(ranks[i]);
     SpreadTracingCost(ranks[i], costs[i], timelines[i]);

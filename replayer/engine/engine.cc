@@ -150,7 +150,7 @@ Result<IterationResult> Engine::RunIteration(std::int32_t iteration, bool warmup
   for (ActorState& actor : actors_) {
     actor.timeline.Restart(begin_ns);
     actor.records.clear();
-    actor.step_begin_ns.assign(std::max<std::size_t>(graph_.metadata().steps.size(), 1), 0);
+    actor.step_end_ns.assign(plan_.frame.steps, INT64_MIN);
   }
   const bool complete = scheduler_.Run([this](std::uint32_t node) { return RunNodeChecked(node); });
   if (!complete || failing_.load()) {
@@ -187,19 +187,26 @@ Result<IterationResult> Engine::Collect(std::int32_t iteration, bool warmup,
     }
   }
   // What the recorded step spent after its last node.
-  WaitUntil(MonotonicNs() + plan_.tail_ns);
+  WaitUntil(MonotonicNs() + plan_.frame.tail_ns);
   IterationResult result;
-  std::vector<std::int64_t> step_begin_ns(std::max<std::size_t>(graph_.metadata().steps.size(), 1),
-                                          INT64_MAX);
-  step_begin_ns.front() = begin_ns;
+  std::vector<std::int64_t> end_ns(plan_.frame.steps, INT64_MIN);
+  const auto note = [&end_ns](std::size_t step, std::int64_t ended_ns) {
+    end_ns.at(step) = std::max(end_ns.at(step), ended_ns);
+  };
   for (const ActorState& actor : actors_) {
-    for (std::size_t s = 1; s < step_begin_ns.size(); ++s) {
-      if (actor.step_begin_ns[s] > 0) {
-        step_begin_ns[s] = std::min(step_begin_ns[s], actor.step_begin_ns[s]);
-      }
+    for (std::size_t step = 0; step < end_ns.size(); ++step) {
+      note(step, actor.step_end_ns[step]);
     }
   }
-  for (const auto& [begin, end] : StepSpans(step_begin_ns, MonotonicNs())) {
+  for (const NodeRecord& record : transfer_records_) {
+    if (record.step >= 0) {
+      note(static_cast<std::size_t>(record.step), record.start_ns + record.duration_ns);
+    }
+  }
+  if (!plan_.work_after_steps) {
+    end_ns.back() = MonotonicNs();
+  }
+  for (const auto& [begin, end] : StepSpans(begin_ns + plan_.before_steps_ns, end_ns)) {
     result.steps.push_back(
         {iteration, warmup, static_cast<std::int32_t>(result.steps.size()), begin, end - begin});
   }

@@ -87,7 +87,7 @@ class Engine {
     std::vector<Enqueued> enqueued;  // since settling
     std::vector<EventPtr> wait_for;  // of the node at hand
     std::vector<NodeRecord> records;
-    std::vector<std::int64_t> step_begin_ns;  // 0: step not reached by this actor
+    std::vector<std::int64_t> step_end_ns;  // by step, the last end so far; INT64_MIN: none
     // What the watchdog sees from outside.
     std::atomic<Graph::Index> last = kNoNode;     // node completed last
     std::atomic<Graph::Index> at_hand = kNoNode;  // node that may be waiting
@@ -114,6 +114,7 @@ class Engine {
   Status Settle(ActorState& actor);
   Result<std::int64_t> AwaitDependencies(Graph::Index i);
   void Record(ActorState& actor, Graph::Index i, std::int64_t start_ns, std::int64_t duration_ns);
+  void NoteEnd(ActorState& actor, Graph::Index i, std::int64_t end_ns);
   void OnTransfer(const TransferTimes& times);
   bool InputsReady(Graph::Index i);
   NodeState RunNodeChecked(Graph::Index i);

@@ -181,14 +181,12 @@ Status Engine::RunPacedChecked(Graph::Index i, ActorState& actor) {
 // Enqueues a compute node, or lets the time of any other node pass on the thread's timeline.
 Status Engine::Execute(Graph::Index i, ActorState& actor) {
   const Work& work = plan_.work[i];
-  if (std::int64_t& begin_ns = actor.step_begin_ns.at(static_cast<std::size_t>(work.step));
-      begin_ns == 0) {
-    begin_ns = MonotonicNs();
-  }
   if (work.type != WorkType::kCompute || work.mode == ReplayMode::kTimed) {
+    const std::int64_t start_ns = actor.timeline.ideal_ns() + actor.timeline.pending_ns();
     if (work.counts) {
-      Record(actor, i, actor.timeline.ideal_ns() + actor.timeline.pending_ns(), work.host_ns);
+      Record(actor, i, start_ns, work.host_ns);
     }
+    NoteEnd(actor, i, start_ns + work.host_ns);
     actor.timeline.AddHostTime(work.host_ns);
     return {};
   }
@@ -266,6 +264,14 @@ void Engine::Record(ActorState& actor, Graph::Index i, std::int64_t start_ns,
                     std::int64_t duration_ns) {
   const Work& work = plan_.work[i];
   actor.records.push_back({graph_.id(i), iteration_, work.step, work.mode, start_ns, duration_ns});
+  NoteEnd(actor, i, start_ns + duration_ns);
+}
+
+void Engine::NoteEnd(ActorState& actor, Graph::Index i, std::int64_t end_ns) {
+  if (const std::int32_t step = plan_.work[i].step; step >= 0) {
+    std::int64_t& last_ns = actor.step_end_ns.at(static_cast<std::size_t>(step));
+    last_ns = std::max(last_ns, end_ns);
+  }
 }
 
 void Engine::OnTransfer(const TransferTimes& times) {

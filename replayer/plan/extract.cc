@@ -52,6 +52,8 @@ class Extraction {
         continue;
       }
       Span& span = SpanOf(i);
+      // The host may have begun a step before the device had ended the one before.
+      span.start_ns = std::min(span.start_ns, times_.start_ns[i]);
       span.end_ns = std::max(span.end_ns, times_.end_ns[i]);
       if (span.last == kNone || times_.end_ns[i] >= times_.end_ns[span.last]) {
         span.last = i;

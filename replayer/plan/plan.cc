@@ -13,6 +13,7 @@
 #include "replayer/plan/shapes_text.h"
 #include "replayer/plan/training_phases.h"
 #include "replayer/plan/work_cap.h"
+#include "replayer/timeline/graph_steps.h"
 
 namespace reprise {
 namespace {
@@ -72,7 +73,7 @@ class Planner {
   Status PlanNode(Graph::Index i) {
     Work& work = plan_.work[i];
     work.actor = ActorOf(i);
-    work.step = std::max(graph_.step(i), 0);
+    work.step = StepOf(graph_, i);
     const std::int64_t tracing_ns = untraced() ? graph_.tracing_delay_ns(i) : 0;
     work.gap_ns =
         Scaled(std::max<std::int64_t>(graph_.delay_ns(i) - tracing_ns, 0), options_.GapFactor());
@@ -217,22 +218,29 @@ class Planner {
     }
   }
 
-  // A replay begins where the first recorded step begins and ends where the last one ends.
+  // A replay begins where the first recorded step begins, or what comes before it, and ends with
+  // the last step, or what comes after it.
   void FrameSteps() {
     const std::vector<Step>& steps = graph_.metadata().steps;
     if (steps.empty() || graph_.size() == 0) {
       return;
     }
-    std::int64_t last_end_ns = 0;
+    const std::int64_t steps_end_ns = steps.back().start_ns + steps.back().duration_ns;
+    std::int64_t begin_ns = steps.front().start_ns;
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
-      last_end_ns = std::max(last_end_ns, graph_.start_ns(i) + graph_.duration_ns(i));
+      begin_ns = std::min(begin_ns, graph_.start_ns(i));
+      const std::int64_t end_ns = graph_.start_ns(i) + graph_.duration_ns(i);
+      plan_.work_after_steps |= plan_.work[i].step < 0 && end_ns > steps_end_ns;
+    }
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
       if (graph_.deps(i).empty()) {
-        const std::int64_t lead_ns = graph_.start_ns(i) - steps.front().start_ns;
-        plan_.work[i].gap_ns = Scaled(std::max<std::int64_t>(lead_ns, 0), options_.GapFactor());
+        plan_.work[i].gap_ns = Scaled(graph_.start_ns(i) - begin_ns, options_.GapFactor());
       }
     }
-    const std::int64_t end_ns = steps.back().start_ns + steps.back().duration_ns;
-    plan_.tail_ns = Scaled(std::max<std::int64_t>(end_ns - last_end_ns, 0), options_.GapFactor());
+    plan_.before_steps_ns = Scaled(steps.front().start_ns - begin_ns, options_.GapFactor());
+    plan_.frame = FrameOf(graph_);
+    plan_.frame.lead_ns = Scaled(plan_.frame.lead_ns, options_.GapFactor());
+    plan_.frame.tail_ns = Scaled(plan_.frame.tail_ns, options_.GapFactor());
   }
 
   std::uint32_t ActorOf(Graph::Index i) {
@@ -332,23 +340,6 @@ void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions
   work.kernel = nullptr;
   work.stretch = 1;
   work.host_ns = Scaled(DurationNs(graph, i, options), options.TimeScaleOf(graph.op_class(i)));
-}
-
-std::int64_t RecordedStepNs(const Graph& graph) {
-  const std::vector<Step>& steps = graph.metadata().steps;
-  if (!steps.empty()) {
-    std::int64_t total_ns = 0;
-    for (const Step& step : steps) {
-      total_ns += step.duration_ns;
-    }
-    return total_ns / static_cast<std::int64_t>(steps.size());
-  }
-  std::int64_t begin_ns = graph.size() > 0 ? graph.start_ns(0) : 0;
-  std::int64_t end_ns = begin_ns;
-  for (Graph::Index i = 0; i < graph.size(); ++i) {
-    end_ns = std::max(end_ns, graph.start_ns(i) + graph.duration_ns(i));
-  }
-  return end_ns - begin_ns;
 }
 
 std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {

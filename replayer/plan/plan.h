@@ -13,6 +13,7 @@
 #include "kernels/kernel.h"
 #include "replayer/plan/dependency_graph.h"
 #include "replayer/plan/options.h"
+#include "timing/steps.h"
 
 namespace reprise {
 
@@ -35,8 +36,8 @@ struct Work {
   std::uint32_t actor = 0;                // index into Plan::actors
   std::int64_t gap_ns = 0;                // delay before the node, after --host-gaps
   std::int64_t host_ns = 0;               // time the node itself takes without executing anything
-  double stretch = 1;  // an executed node of a thread lasts so many times as long
-  std::int32_t step = 0;
+  double stretch = 1;        // an executed node of a thread lasts so many times as long
+  std::int32_t step = 0;     // −1: outside the steps
   std::uint32_t shapes = 0;  // index into Plan::shapes
   bool joins = false;        // waits for another actor: the thread's time is settled before it
   bool releases = false;     // settled after it: another actor waits for it, or it is stretched
@@ -60,7 +61,9 @@ struct Plan {
   std::vector<std::uint32_t> dep_offset;   // trace edges plus order within threads and streams
   std::vector<std::uint32_t> deps;
   DependencyGraph dependencies;
-  std::int64_t tail_ns = 0;  // from the last node's end to the end of its step, after --host-gaps
+  StepFrame frame;                   // after --host-gaps
+  std::int64_t before_steps_ns = 0;  // from the replay's begin to the first step's: work outside it
+  bool work_after_steps = false;     // nodes outside the steps end after the last one
   std::vector<Graph::Index> transfers;  // by recorded start; of one sequence by CommSpec::index
   Diagnostics diagnostics;              // surrogate_no_kernel per operator, …
 
@@ -82,9 +85,6 @@ struct Plan {
 // instead.
 void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions& options,
                          Plan& plan);
-
-// Mean over the trace's steps; a trace without steps is one.
-[[nodiscard]] std::int64_t RecordedStepNs(const Graph& graph);
 
 // The plan's entry of each node, for the run on disk.
 [[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan);

@@ -9,13 +9,12 @@
 #include <utility>
 
 #include "core/text.h"
+#include "replayer/timeline/graph_steps.h"
 
 namespace reprise {
 namespace {
 
 using Index = Graph::Index;
-
-std::int32_t StepOf(const Graph& graph, Index i) { return std::max(graph.step(i), 0); }
 
 std::string Listed(const std::set<std::string>& names) {
   constexpr std::size_t kMax = 40;

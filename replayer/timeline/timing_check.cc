@@ -4,50 +4,47 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
+#include <span>
+#include <vector>
+
+#include "replayer/timeline/graph_steps.h"
 
 namespace reprise {
 namespace {
 
 constexpr std::size_t kMaxDetails = 5;
 
-struct Span {
-  std::int64_t first_ns = 0, last_ns = 0;
-  [[nodiscard]] std::int64_t Length() const { return last_ns - first_ns; }
-};
-
-// By step, the longest span of a rank. Nodes outside any step count only if all are.
-std::map<std::int32_t, std::int64_t> StepSpans(const TimingTrace& trace,
-                                               const std::vector<std::int64_t>& start_ns,
-                                               const std::vector<std::int64_t>& end_ns) {
-  const bool stepless =
-      std::all_of(trace.step.begin(), trace.step.end(), [](std::int32_t s) { return s < 0; });
-  std::map<std::pair<std::int32_t, std::int32_t>, Span> spans;  // by step and rank
-  for (std::size_t i = 0; i < trace.step.size(); ++i) {
-    if (trace.step[i] >= 0 || stepless) {
-      const auto [at, added] =
-          spans.try_emplace({trace.step[i], trace.recording.rank[i]}, Span{start_ns[i], end_ns[i]});
-      at->second.first_ns = std::min(at->second.first_ns, start_ns[i]);
-      at->second.last_ns = std::max(at->second.last_ns, end_ns[i]);
+// By step, the longest of a rank.
+std::vector<std::int64_t> LongestSteps(const TimingTrace& trace,
+                                       std::span<const Graph* const> graphs,
+                                       const std::vector<std::int64_t>& start_ns,
+                                       const std::vector<std::int64_t>& end_ns) {
+  std::vector<std::int64_t> longest_ns;
+  for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
+    const std::size_t first = trace.first[rank];
+    const std::size_t count = trace.first[rank + 1] - first;
+    const StepNodes nodes{std::span(trace.step).subspan(first, count),
+                          std::span(start_ns).subspan(first, count),
+                          std::span(end_ns).subspan(first, count)};
+    const auto spans = StepSpans(FrameOf(*graphs[rank]), nodes);
+    longest_ns.resize(std::max(longest_ns.size(), spans.size()), 0);
+    for (std::size_t step = 0; step < spans.size(); ++step) {
+      longest_ns[step] = std::max(longest_ns[step], spans[step].second - spans[step].first);
     }
   }
-  std::map<std::int32_t, std::int64_t> longest;
-  for (const auto& [key, span] : spans) {
-    std::int64_t& length = longest[key.first];
-    length = std::max(length, span.Length());
-  }
-  return longest;
+  return longest_ns;
 }
 
-void CompareSteps(const TimingTrace& trace, const Schedule& schedule, TimingRow& row) {
-  const auto recorded = StepSpans(trace, trace.recording.start_ns, trace.recording.end_ns);
-  const auto replayed = StepSpans(trace, schedule.start_ns, schedule.end_ns);
+void CompareSteps(const TimingTrace& trace, std::span<const Graph* const> graphs,
+                  const Schedule& schedule, TimingRow& row) {
+  const auto recorded_ns =
+      LongestSteps(trace, graphs, trace.recording.start_ns, trace.recording.end_ns);
+  const auto replayed_ns = LongestSteps(trace, graphs, schedule.start_ns, schedule.end_ns);
   std::int64_t off_ns = 0;
-  for (const auto& [step, recorded_ns] : recorded) {
-    row.recorded_ns += recorded_ns;
-    row.dry_run_ns += replayed.at(step);
-    off_ns += std::abs(replayed.at(step) - recorded_ns);
+  for (std::size_t step = 0; step < recorded_ns.size(); ++step) {
+    row.recorded_ns += recorded_ns[step];
+    row.dry_run_ns += replayed_ns[step];
+    off_ns += std::abs(replayed_ns[step] - recorded_ns[step]);
   }
   row.error =
       row.recorded_ns > 0 ? static_cast<double>(off_ns) / static_cast<double>(row.recorded_ns) : 0;
@@ -95,7 +92,7 @@ Result<TimingRow> CheckTiming(const TimingTrace& trace, std::span<const Graph* c
     row.rank = trace.ranks.front();
   }
   REPRISE_ASSIGN(const Schedule schedule, DryRun(trace.graph));
-  CompareSteps(trace, schedule, row);
+  CompareSteps(trace, graphs, schedule, row);
   REPRISE_ASSIGN(const Explanation explanation, Explain(trace.graph, trace.recording));
   for (const RankExplanation& rank : explanation.ranks) {
     row.violated_edges += rank.violated_edges;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "et_schema/trace_set.h"
+#include "replayer/timeline/graph_steps.h"
 #include "replayer/timeline/recorded_times.h"
 
 namespace reprise {
@@ -52,7 +53,7 @@ void Append(const Graph& graph, const RankClock& clock, TimingTrace& trace) {
     trace.recording.is_wait.push_back(IsWait(graph, i) ? 1 : 0);
     const DeviceWork* const work = graph.device_work(i);
     trace.recording.launched_before.push_back(work != nullptr && !work->launch_recorded ? 1 : 0);
-    trace.step.push_back(graph.step(i));
+    trace.step.push_back(StepOf(graph, i));
     const bool rootless = graph.deps(i).empty();
     trace.graph.delay_ns.push_back(rootless ? clock.Map(graph.delay_ns(i)) : graph.delay_ns(i));
     trace.graph.duration_ns.push_back(graph.duration_ns(i));

@@ -120,7 +120,9 @@ class Builder {
         }
         AddNode(&node, node.recorded_elapsed_ns, node.recorded_delay_ns);
         timing_.actor.back() = ActorOf(r, node.actor);
-        steps.insert(node.step);
+        if (node.step >= 0) {
+          steps.insert(node.step);
+        }
       }
       const auto step_ns = NumberFact(ranks_[r].data(), kFactRecordedStepNs);
       timing_.recorded_pass_ns = std::max(

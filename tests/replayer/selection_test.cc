@@ -147,7 +147,7 @@ TEST(Selection, OneOccurrence) {
   const auto plan = BuildPlan(part, {}, KernelRegistry::Builtin());
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->work[0].gap_ns, 5 * kUs);  // after the range's start
-  EXPECT_EQ(plan->tail_ns, 0);
+  EXPECT_EQ(plan->frame.tail_ns, 0);
 }
 
 TEST(Selection, AWaitKeepsTheTimeThatACutEdgeHeldItBack) {

@@ -19,12 +19,11 @@ bool IsRange(const RankCapture& rank, const Operation& op) {
 // `item`: a call of the thread.
 void AddRange(const RankCapture& rank, const OperationThread& thread, const auto& item,
               std::vector<Range>& ranges) {
-  const std::int64_t start_ns = item.start_ns - rank.base_ns;
   ranges.push_back({.name = *item.name,
                     .thread = thread.number,
-                    .start_ns = start_ns,
+                    .start_ns = item.start_ns - rank.base_ns,
                     .duration_ns = item.end_ns - item.start_ns,
-                    .step = rank.StepAt(start_ns)});
+                    .step = rank.StepAt(item.start_ns)});
 }
 
 // Modules within what is kept of a thread. Names longer than files hold are a model's mistake.

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 
+// As the program marked them; a capture without marks is one step, from its first event to its last
+// end. FrameSteps adds what the device did later.
 void FindSteps(RankCapture& rank) {
   const auto& ops = rank.list.operations;
   for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -36,10 +38,8 @@ void FindSteps(RankCapture& rank) {
       }
     };
     add(ops);
-    if (ops.empty()) {  // Kineto without the host's side
-      add(rank.kineto.device.calls);
-      add(rank.kineto.device.events);
-    }
+    add(rank.kineto.device.calls);
+    add(rank.kineto.device.events);
     rank.base_ns = first;
     rank.steps.push_back({.name = "trace", .start_ns = 0, .duration_ns = last - first});
     return;
@@ -110,12 +110,15 @@ std::int32_t RankCapture::FirstIn(std::int32_t call, std::string_view name) cons
   return -1;
 }
 
-std::int32_t RankCapture::StepAt(std::int64_t start_ns) const {
-  std::int32_t step = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    step = steps[i].start_ns <= start_ns ? static_cast<std::int32_t>(i) : step;
+std::int32_t RankCapture::StepAt(std::int64_t time_ns) const {
+  if (step_operations.empty()) {
+    return 0;
   }
-  return step;
+  const auto next =
+      std::upper_bound(step_operations.begin(), step_operations.end(), time_ns,
+                       [this](std::int64_t time, std::int32_t i) { return time < Op(i).start_ns; });
+  const bool after = next == step_operations.end() && time_ns >= Op(step_operations.back()).end_ns;
+  return after ? -1 : static_cast<std::int32_t>(next - step_operations.begin()) - 1;
 }
 
 Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {

@@ -113,7 +113,7 @@ struct RankCapture {
   std::vector<GroupRecord> groups;  // of this rank, in order of creation, ranks filled in
   std::vector<TransferRecord> transfers;
   std::int64_t base_ns = 0;                   // start of the first step, since the epoch
-  std::vector<Step> steps;                    // relative to base_ns
+  std::vector<Step> steps;                    // relative to base_ns; as marked until FrameSteps
   std::vector<Range> ranges;                  // relative to base_ns
   std::vector<std::int32_t> step_operations;  // their operations; empty: no ProfilerStep
   CaptureMeta meta;
@@ -161,8 +161,9 @@ struct RankCapture {
   }
   // The first operation in `call`, itself included, whose name begins so; -1: none.
   [[nodiscard]] std::int32_t FirstIn(std::int32_t call, std::string_view name) const;
-  // The step that a time relative to base_ns is in; 0 before the first.
-  [[nodiscard]] std::int32_t StepAt(std::int64_t start_ns) const;
+  // The step in which a host operation is that starts then (since the epoch): the last one marked
+  // by then; −1 before the first mark and from the last one's end on. 0 without marks.
+  [[nodiscard]] std::int32_t StepAt(std::int64_t time_ns) const;
 };
 
 // Reads, links, classifies, finds incarnations and transfers. Needs no other rank.
