@@ -46,7 +46,7 @@ ConvertedCase ConvertCaptures(const std::string& from, const std::string& name, 
   ConvertedCase out;
   const std::string directory = FreshDirectory("case_" + name) + "/set";
   ConvertRequest request{.output_directory = directory};
-  (file ? request.device_trace : request.input_directory) = from;
+  (file ? request.input_file : request.input_directory) = from;
   auto report = FindConverter("pytorch")->convert(request);
   EXPECT_TRUE(report) << report.error().message;
   if (!report) {
@@ -55,6 +55,9 @@ ConvertedCase ConvertCaptures(const std::string& from, const std::string& name, 
   out.report = std::move(*report);
   auto set = TraceSet::OpenPresent(directory);
   EXPECT_TRUE(set) << set.error().message;
+  if (!set) {
+    return out;
+  }
   out.set = std::move(*set);
   for (const auto& [rank, path] : out.set.files) {
     auto trace = Load(path);

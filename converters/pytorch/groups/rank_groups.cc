@@ -53,11 +53,12 @@ class RankGroups {
   }
 
   void AddNamed(const CommAttributes& said) {
-    const auto known = std::ranges::find(rank_.groups, said.group_name, &GroupRecord::name);
+    auto known = std::ranges::find(rank_.groups, said.group_name, &GroupRecord::name);
     if (known == rank_.groups.end()) {
       rank_.groups.push_back({.name = said.group_name, .description = said.group_description});
+      known = rank_.groups.end() - 1;
     }
-    GroupRecord& group = known == rank_.groups.end() ? rank_.groups.back() : *known;
+    GroupRecord& group = *known;
     if (said.group_size && group.size < 0 && *said.group_size > 0 &&
         *said.group_size <= kMostMembers) {
       group.size = static_cast<std::int32_t>(*said.group_size);
