@@ -21,6 +21,9 @@ RoleTransfers TransfersByRole(const RankClasses& classes, const Graph& graph,
   RoleTransfers transfers;
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     if (const CommSpec* const spec = graph.comm(i)) {
+      if (!LacksOf(*spec).empty()) {
+        continue;  // never carried out
+      }
       PlannedTransfer transfer{graph.id(i), *spec};
       if (const Status found = ToProgram(classes, graph.metadata().rank, transfer.spec); !found) {
         errors.push_back(found.error().message);

@@ -38,6 +38,9 @@ void CheckMembership(const TraceSet& set, const Graph& graph, SetFindings& findi
       continue;
     }
     unknown += spec->certainty == GroupCertainty::kUnknown ? 1 : 0;
+    if (spec->certainty == GroupCertainty::kUnknown && spec->group.empty()) {
+      continue;
+    }
     const auto group = set.groups.find(spec->group);
     if (group == set.groups.end()) {
       ++missing[spec->group];
@@ -57,7 +60,8 @@ void CheckMembership(const TraceSet& set, const Graph& graph, SetFindings& findi
   }
   if (unknown > 0) {
     findings.warnings.push_back(fmt::format(
-        "rank {}: the process group of {} transfers is a guess (several fit)", rank, unknown));
+        "rank {}: the process group of {} transfers is unknown, or a guess (several fit)", rank,
+        unknown));
   }
 }
 
@@ -81,6 +85,7 @@ void CompareRanks(const TraceSet& set, SetFindings& findings) {
     for (Graph::Index i = 0; i < graph.size(); ++i) {
       if (const CommSpec* spec = graph.comm(i); spec != nullptr) {
         plans[rank].push_back({graph.id(i), *spec});
+        plans[rank].back().spec.outside = !LacksOf(*spec).empty();  // it is never carried out
       }
     }
     std::ranges::stable_sort(plans[rank], {},

@@ -56,7 +56,8 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
   Json transfers = Json::array();
   for (const auto& [kind, row] : stats.transfers) {
     Json& json = transfers.emplace_back(Json{{"kind", kind}});
-    REPRISE_ADD_FIELDS(json, row, count, in_bytes, out_bytes, duration_ns, transfer_ns, unmatched)
+    REPRISE_ADD_FIELDS(json, row, count, in_bytes, out_bytes, of_unknown_size, duration_ns,
+                       transfer_ns, unmatched)
   }
   Json groups = Json::array();
   for (const auto& [id, row] : stats.groups) {

@@ -91,6 +91,11 @@ void PrintEdges(const TraceStats& stats) {
   }
 }
 
+// What is known of them.
+std::string BytesOfTransfers(const TraceStats::TransferRow& row, std::int64_t bytes) {
+  return row.of_unknown_size == row.count ? "unknown" : Bytes(bytes);
+}
+
 void PrintTransfers(const TraceStats& stats) {
   if (stats.transfers.empty()) {
     fmt::print("\nno transfers between ranks\n");
@@ -100,8 +105,13 @@ void PrintTransfers(const TraceStats& stats) {
              "out", "recorded", "moving", "unmatched");
   for (const auto& [kind, row] : stats.transfers) {
     fmt::print("{:<14} {:>9} {:>12} {:>12} {:>12.3f} ms {:>12.3f} ms {:>10}\n", Name(kind),
-               row.count, Bytes(row.in_bytes), Bytes(row.out_bytes), Ms(row.duration_ns),
-               Ms(row.transfer_ns), row.unmatched);
+               row.count, BytesOfTransfers(row, row.in_bytes), BytesOfTransfers(row, row.out_bytes),
+               Ms(row.duration_ns), Ms(row.transfer_ns), row.unmatched);
+  }
+  for (const auto& [kind, row] : stats.transfers) {
+    if (row.of_unknown_size > 0) {
+      fmt::print("size unknown: {} of {} {}\n", row.of_unknown_size, row.count, Name(kind));
+    }
   }
   std::string certainty;
   for (const auto& [value, count] : stats.certainty) {
@@ -207,7 +217,8 @@ void PrintClassSummary(const TraceStats& stats) {
 void PrintTransferSummary(const TraceStats& stats) {
   std::vector<std::string> parts;
   for (const auto& [kind, row] : stats.transfers) {
-    parts.push_back(fmt::format("{} {} ({})", row.count, Name(kind), Bytes(row.in_bytes)));
+    parts.push_back(
+        fmt::format("{} {} ({})", row.count, Name(kind), BytesOfTransfers(row, row.in_bytes)));
   }
   if (parts.empty()) {
     fmt::print("no transfers between ranks\n");

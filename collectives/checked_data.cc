@@ -51,6 +51,7 @@ PatternParts InputOf(const CommSpec& spec, const TransferLayout& layout, const G
       break;
     case CommKind::kBarrier:
     case CommKind::kRecv:
+    case CommKind::kUnknown:
       break;
   }
   return blocks;
@@ -90,6 +91,7 @@ PatternParts OutputOf(const CommSpec& spec, const TransferLayout& layout, const 
       return {{MovedValues(layout.peer, place.rank), layout.out_bytes}};
     case CommKind::kBarrier:
     case CommKind::kSend:
+    case CommKind::kUnknown:
       break;
   }
   return blocks;

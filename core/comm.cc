@@ -57,6 +57,22 @@ std::optional<ReduceOp> ParseReduceOp(std::string_view text) {
                               : std::optional(static_cast<ReduceOp>(found - names.begin()));
 }
 
+std::string_view LacksOf(const CommSpec& spec) {
+  if (spec.kind == CommKind::kUnknown) {
+    return "kind";
+  }
+  if (!spec.bytes_known) {
+    return "size";
+  }
+  if (HasRoot(spec.kind) && spec.root < 0) {
+    return "root";
+  }
+  if (IsPointToPoint(spec.kind) && spec.peer < 0) {
+    return "peer";
+  }
+  return spec.certainty == GroupCertainty::kUnknown && spec.group.empty() ? kLacksGroup : "";
+}
+
 SequenceKey SequenceOf(const CommSpec& spec, std::int32_t rank) {
   SequenceKey key{.group = spec.group};
   if (spec.kind == CommKind::kSend) {

@@ -26,9 +26,11 @@ enum class CommKind : std::uint8_t {
   kBarrier,
   kSend,
   kRecv,
+  kUnknown,  // the trace does not say; never carried out
 };
 REPRISE_NAMES(CommKind, "all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast",
-              "all_to_all", "reduce_scatter", "barrier", "send", "recv");
+              "all_to_all", "reduce_scatter", "barrier", "send", "recv", "unknown");
+// Those that can be carried out.
 inline constexpr std::array kCommKinds = {
     CommKind::kAllReduce, CommKind::kReduce,    CommKind::kAllGather, CommKind::kGather,
     CommKind::kScatter,   CommKind::kBroadcast, CommKind::kAllToAll,  CommKind::kReduceScatter,
@@ -49,7 +51,7 @@ enum class ReduceOp : std::uint8_t {
 REPRISE_NAMES(ReduceOp, "sum", "avg", "min", "max", "prod", "band", "bor", "bxor", "premul_sum");
 inline constexpr int kPremulFactor = 2;
 
-// By name; nccl-tests' and PyTorch's spellings all parse.
+// By name; nccl-tests' and PyTorch's spellings all parse. None: a name that says no kind.
 [[nodiscard]] std::optional<CommKind> ParseCommKind(std::string_view text);
 [[nodiscard]] std::optional<ReduceOp> ParseReduceOp(std::string_view text);
 [[nodiscard]] constexpr bool IsPointToPoint(CommKind kind) {
@@ -85,7 +87,8 @@ enum class GroupCertainty : std::uint8_t {
 };
 REPRISE_NAMES(GroupCertainty, "recorded", "inferred", "unknown");
 
-// One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's.
+// One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's. What
+// the trace does not say is unknown, and not a number: LacksOf.
 struct CommSpec {
   CommKind kind = CommKind::kAllReduce;
   std::string group;  // id within the TraceSet (TraceSet::groups), e.g. "0"
@@ -97,13 +100,14 @@ struct CommSpec {
   DType dtype = DType::kUnknown;
   std::int64_t in_bytes = 0;   // what this rank contributes
   std::int64_t out_bytes = 0;  // what it receives
+  bool bytes_known = true;     // false: both are 0 and mean nothing
   // ContributedBytes of the member with the most of them, where members differ and all are known;
   // -1: as this rank's own.
   std::int64_t largest_bytes = -1;
   std::vector<std::int64_t> in_splits;  // elements per group rank, empty = even
   std::vector<std::int64_t> out_splits;
-  std::int32_t root = -1;  // global rank; broadcast, reduce, gather, scatter
-  std::int32_t peer = -1;  // global rank; send, recv
+  std::int32_t root = -1;  // global rank; broadcast, reduce, gather, scatter; -1: unknown
+  std::int32_t peer = -1;  // global rank; send, recv; -1: unknown
   std::int32_t tag = 0;
   ReduceOp op = ReduceOp::kSum;
   bool op_recorded = false;  // c10d hides the operation in an <Object>; kSum is then assumed
@@ -113,6 +117,12 @@ struct CommSpec {
   bool outside = false;
   bool operator==(const CommSpec&) const = default;
 };
+
+// What is missing to carry the transfer out, or to model it: "kind", "size", "root", "peer",
+// "process group"; empty: nothing. A transfer that lacks something matches no other, and takes its
+// recorded time.
+[[nodiscard]] std::string_view LacksOf(const CommSpec& spec);
+inline constexpr std::string_view kLacksGroup = "process group";
 
 // The transfers among which order matters: the collectives of a group, or its point-to-point
 // transfers from one rank to another.

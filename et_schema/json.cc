@@ -111,7 +111,11 @@ Json CommJson(const CommSpec& spec) {
 #define COMM_PART(...) COMM_FIELD(__VA_ARGS__)
 #include "et_schema/fields.def"
   });
-  return ObjectJson(rows, spec);
+  Json out = ObjectJson(rows, spec);
+  if (!spec.bytes_known) {
+    out["in_bytes"] = out["out_bytes"] = nullptr;
+  }
+  return out;
 }
 
 Json TraceNodeJson(const Node& node) {

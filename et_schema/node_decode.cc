@@ -207,11 +207,16 @@ void NodeDecoder::DecodeComm(NodeView& view) {
 void NodeDecoder::DeriveComm(CommSpec& spec) {
   const bool p2p = IsPointToPoint(spec.kind);
   const std::int64_t size = raw_.Number(Attribute::kCommSize, 0);
+  spec.bytes_known = spec.kind == CommKind::kBarrier || raw_.Has(Attribute::kCommSize) ||
+                     raw_.Has(Attribute::kCommInBytes) || raw_.Has(Attribute::kCommOutBytes);
+  if (!spec.bytes_known && !native_) {  // in files of ours, absence says that it is unknown
+    Count("missing_comm_size");
+  }
   if (!raw_.Has(Attribute::kCommInBytes)) {
     spec.in_bytes = spec.kind == CommKind::kRecv ? 0 : size;
-    if (spec.kind != CommKind::kBarrier) {
+    if (spec.kind != CommKind::kBarrier && spec.bytes_known) {
       // One number for both sides: exact for all_reduce and broadcast, else a guess.
-      Count(raw_.Has(Attribute::kCommSize) ? "comm_size_without_sides" : "missing_comm_size");
+      Count("comm_size_without_sides");
     }
   }
   if (!raw_.Has(Attribute::kCommOutBytes)) {
@@ -241,10 +246,13 @@ void NodeDecoder::DecodeCommKind(CommSpec& spec) {
     return;
   }
   const std::int64_t number = raw_.Number(Attribute::kCommType, -1);
+  spec.kind = CommKind::kUnknown;
   if (number >= 0 && number < static_cast<std::int64_t>(kCollectiveTypes.size())) {
     spec.kind = kCollectiveTypes.at(static_cast<std::size_t>(number));
-  } else {
-    Count(raw_.Has(Attribute::kCommType) ? "unknown_comm_type" : "missing_comm_type");
+  } else if (raw_.Has(Attribute::kCommType)) {
+    Count("unknown_comm_type");
+  } else if (!native_) {
+    Count("missing_comm_type");
   }
 }
 

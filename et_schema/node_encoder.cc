@@ -102,16 +102,19 @@ void PutOwn(Of<Attribute::kBlock>, const Context& c, Attributes& out) {
 }
 
 void PutOwn(Of<Attribute::kCommType>, const Context& c, Attributes& out) {
-  out.PutIf<field::Int64>(!IsPointToPoint(c.node.comm->kind), c.name,
-                          CollectiveNumber(c.node.comm->kind));
+  const CommKind kind = c.node.comm->kind;
+  out.PutIf<field::Int64>(!IsPointToPoint(kind) && kind != CommKind::kUnknown, c.name,
+                          CollectiveNumber(kind));
 }
 void PutOwn(Of<Attribute::kCommSrc>, const Context& c, Attributes& out) {
-  out.PutIf<field::Int32>(IsPointToPoint(c.node.comm->kind), c.name,
-                          c.node.comm->kind == CommKind::kSend ? c.rank : c.node.comm->peer);
+  const CommSpec& spec = *c.node.comm;
+  const std::int32_t source = spec.kind == CommKind::kSend ? c.rank : spec.peer;
+  out.PutIf<field::Int32>(IsPointToPoint(spec.kind) && source >= 0, c.name, source);
 }
 void PutOwn(Of<Attribute::kCommDst>, const Context& c, Attributes& out) {
-  out.PutIf<field::Int32>(IsPointToPoint(c.node.comm->kind), c.name,
-                          c.node.comm->kind == CommKind::kSend ? c.node.comm->peer : c.rank);
+  const CommSpec& spec = *c.node.comm;
+  const std::int32_t destination = spec.kind == CommKind::kSend ? spec.peer : c.rank;
+  out.PutIf<field::Int32>(IsPointToPoint(spec.kind) && destination >= 0, c.name, destination);
 }
 // Simulators read that of a send or receive without asking whether it is there. That of a
 // collective follows its group, as it always did.
@@ -123,11 +126,18 @@ void PutOwn(Of<Attribute::kPgName>, const Context& c, Attributes& out) {
   out.PutIf<field::Int32>(!IsPointToPoint(c.node.comm->kind) && c.node.comm->tag != 0,
                           Name(Attribute::kCommTag), c.node.comm->tag);
 }
-// Simulators match the members of a collective by this size, so all have the largest.
+// Simulators match the members of a collective by this size, so all have the largest. An unknown
+// size has none of the three attributes.
 void PutOwn(Of<Attribute::kCommSize>, const Context& c, Attributes& out) {
   const CommSpec& spec = *c.node.comm;
-  out.Put<field::Int64>(c.name,
-                        spec.largest_bytes >= 0 ? spec.largest_bytes : ContributedBytes(spec));
+  out.PutIf<field::Int64>(spec.bytes_known, c.name,
+                          spec.largest_bytes >= 0 ? spec.largest_bytes : ContributedBytes(spec));
+}
+void PutOwn(Of<Attribute::kCommInBytes>, const Context& c, Attributes& out) {
+  out.PutIf<field::Int64>(c.node.comm->bytes_known, c.name, c.node.comm->in_bytes);
+}
+void PutOwn(Of<Attribute::kCommOutBytes>, const Context& c, Attributes& out) {
+  out.PutIf<field::Int64>(c.node.comm->bytes_known, c.name, c.node.comm->out_bytes);
 }
 
 // ---- All others, by their row. ----

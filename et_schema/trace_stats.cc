@@ -65,6 +65,7 @@ class RankSums {
   void AddTransfer(const Graph& graph, Graph::Index i, const CommSpec& spec) {
     TraceStats::TransferRow& row = stats_.transfers[spec.kind];
     row.count += times_;
+    row.of_unknown_size += spec.bytes_known ? 0 : times_;
     row.in_bytes += spec.in_bytes * alike_;
     row.out_bytes += spec.out_bytes * alike_;
     row.duration_ns += graph.duration_ns(i) * alike_;

@@ -24,7 +24,8 @@ struct TraceStats {
   };
   struct TransferRow {
     std::uint64_t count = 0;
-    std::uint64_t unmatched = 0;  // across ranks: no transfer time
+    std::uint64_t unmatched = 0;        // across ranks: no transfer time
+    std::uint64_t of_unknown_size = 0;  // add nothing to in_bytes and out_bytes
     std::int64_t in_bytes = 0;
     std::int64_t out_bytes = 0;
     std::int64_t duration_ns = 0;

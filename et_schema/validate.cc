@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <map>
+
 #include "et_schema/graph_impl.h"
 #include "et_schema/trace_set.h"
 
@@ -24,17 +26,24 @@ class NodeChecks {
     if (node.comm && node.comm->certainty == GroupCertainty::kUnknown) {
       Note(unknown_groups_, node);
     }
-    if (node.comm && IsPointToPoint(node.comm->kind) && node.comm->peer < 0) {
-      Note(unknown_peers_, node);
+    if (node.comm) {
+      const std::string_view lacks = LacksOf(*node.comm);
+      if (!lacks.empty() && lacks != kLacksGroup) {
+        Note(lacking_[lacks], node);
+      }
     }
   }
 
   void Report(ValidationReport& report) const {
     Line(report.errors, negative_durations_, "negative duration");
-    Line(report.errors, unknown_peers_, "send or receive without a peer");
     Line(report.warnings, negative_delays_, "starts before a dependency ends");
     Line(report.warnings, unknown_steps_, "step that the header does not list");
-    Line(report.warnings, unknown_groups_, "process group not known (replay will refuse)");
+    Line(report.warnings, unknown_groups_,
+         "process group not known for certain (a replay that carries it out refuses it)");
+    for (const auto& [lacks, finding] : lacking_) {
+      Line(report.warnings, finding,
+           fmt::format("transfer of unknown {}: it takes its recorded time", lacks));
+    }
   }
 
  private:
@@ -56,7 +65,8 @@ class NodeChecks {
 
   std::string path_;
   std::size_t steps_;
-  Finding negative_durations_, negative_delays_, unknown_steps_, unknown_groups_, unknown_peers_;
+  Finding negative_durations_, negative_delays_, unknown_steps_, unknown_groups_;
+  std::map<std::string_view, Finding> lacking_;  // by what is unknown
 };
 
 // Reads to the end or to the first damage; the rest is judged either way.

@@ -283,7 +283,9 @@ class RankReader {
 }  // namespace
 
 std::string TransferText(const CommSpec& comm) {
-  return fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes));
+  return comm.bytes_known
+             ? fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes))
+             : fmt::format("{} of unknown size", Name(comm.kind));
 }
 
 DType ElementType(const OpCall& call) {

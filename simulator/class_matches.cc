@@ -27,8 +27,8 @@ Result<ClassMatches::Member> ClassMatches::Add(std::int32_t rank, const Graph& p
                                                Graph::Index i) {
   const CommSpec& spec = *program.comm(i);
   Member member;
-  if (spec.outside) {
-    return member;  // its other side is not simulated
+  if (spec.outside || !LacksOf(spec).empty()) {
+    return member;  // its other side is not simulated, or nothing says what it takes
   }
   const std::size_t role = job_.RoleNumber(spec.group);
   const JobGroups::Place& place = job_.PlaceOf(role, rank);

@@ -50,7 +50,7 @@ Status JobGroups::FindPairs() {
     const Graph& program = set_->programs[p];
     for (Graph::Index i = 0; i < program.size(); ++i) {
       const CommSpec* const spec = program.comm(i);
-      if (spec == nullptr || spec->outside) {
+      if (spec == nullptr || spec->outside || !LacksOf(*spec).empty()) {
         continue;
       }
       const auto role = role_numbers_.find(spec->group);

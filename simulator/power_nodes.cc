@@ -14,7 +14,7 @@ std::vector<PoweredNode> PoweredNodesOf(const PoweredRank& rank, const Network& 
   for (Graph::Index i = 0; i < rank.graph.size(); ++i) {
     PoweredNode node{.node = rank.first + i, .op_class = rank.graph.op_class(i)};
     if (const CommSpec* const spec = rank.graph.comm(i); spec != nullptr) {
-      if (spec->outside) {
+      if (spec->outside || !LacksOf(*spec).empty()) {
         continue;
       }
       const bool pair = IsPointToPoint(spec->kind);

@@ -39,6 +39,9 @@ void SetNetwork::AddPair(std::int32_t sender, std::int32_t receiver) {
 
 std::vector<std::int32_t> SetNetwork::MembersOf(const CommSpec& spec, std::int32_t rank) const {
   std::vector<std::int32_t> members;
+  if (!LacksOf(spec).empty()) {
+    return members;
+  }
   if (IsPointToPoint(spec.kind)) {
     members =
         spec.kind == CommKind::kSend ? std::vector{rank, spec.peer} : std::vector{spec.peer, rank};

@@ -22,6 +22,7 @@ ArrivalNeed LeastNeed(CommKind kind, bool root) {
     case CommKind::kAllToAll:
     case CommKind::kReduceScatter:
     case CommKind::kBarrier:
+    case CommKind::kUnknown:
       break;
   }
   return ArrivalNeed::kAll;

@@ -73,6 +73,7 @@ std::string CompareSizes(const CommSpec& a, std::int32_t rank_a, const CommSpec&
     case CommKind::kRecv:
       return Versus("bytes", a.out_bytes, b.in_bytes);
     case CommKind::kBarrier:
+    case CommKind::kUnknown:
       break;
   }
   return {};

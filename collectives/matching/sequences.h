@@ -16,6 +16,8 @@ namespace reprise {
 struct PlannedTransfer {
   std::uint64_t node_id = 0;
   CommSpec spec;
+  // It is not carried out: members only meet, and neither kind nor sizes need to agree.
+  bool only_meets = false;
   bool operator==(const PlannedTransfer&) const = default;
 };
 

@@ -181,7 +181,15 @@ SetTransfers MatchSet(std::span<const Graph> graphs,
     const Graph& graph = graphs[rank];
     out.match_of.emplace_back(graph.size(), SetTransfers::kNone);
     for (Index i = 0; i < graph.size(); ++i) {
-      if (const CommSpec* spec = graph.comm(i)) {
+      const CommSpec* spec = graph.comm(i);
+      if (spec == nullptr) {
+        continue;
+      }
+      if (const std::string_view lacks = LacksOf(*spec); !lacks.empty()) {
+        diagnostics.Count(fmt::format("transfer_lacks: {}", lacks),
+                          fmt::format("rank {}: node {} ({})", graph.metadata().rank, graph.id(i),
+                                      graph.name(i)));
+      } else {
         found[{SequenceOf(*spec, graph.metadata().rank), spec->index}].push_back({rank, i});
       }
     }

@@ -92,7 +92,7 @@ RankNodes::RankNodes(const SetPlan& set, const RankPlan& rank)
 
 RankNodes::Unit RankNodes::UnitOf(Index i) const {
   const CommSpec* spec = graph_.comm(i);
-  if (spec == nullptr || (!replay_ && rank_.match_of[i] == SetTransfers::kNone)) {
+  if (spec == nullptr || IsWorkOnly(i)) {
     return OnNpu(i) ? Unit::kNpu : Unit::kCpu;
   }
   return spec->kind == CommKind::kRecv ? Unit::kNone : Unit::kTransfer;
@@ -138,6 +138,11 @@ void RankNodes::ShareUnits() {
 
 std::int64_t RankNodes::LastEndUs() const {
   return times_.end_us.empty() ? 0 : *std::max_element(times_.end_us.begin(), times_.end_us.end());
+}
+
+bool RankNodes::IsWorkOnly(Index i) const {
+  return rank_.match_of[i] == SetTransfers::kNone &&
+         (!replay_ || !LacksOf(*graph_.comm(i)).empty());
 }
 
 bool RankNodes::SimulatedTransfer(Index i) const {
@@ -201,7 +206,7 @@ void RankNodes::AddOrder(Index i, Node& node) const {
 void RankNodes::FillTransfer(Index i, Node& node, Report& report) const {
   const std::int32_t number = rank_.match_of[i];
   const CommSpec& recorded = *graph_.comm(i);
-  if (number == SetTransfers::kNone && !replay_) {
+  if (IsWorkOnly(i)) {
     node.kind = OpKind::kWork;
     node.op_class = OpClass::kComm;
     return;

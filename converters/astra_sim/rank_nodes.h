@@ -57,6 +57,8 @@ class RankNodes {
   [[nodiscard]] std::int64_t GapUs(Graph::Index i) const;
   [[nodiscard]] std::int64_t DurationUs(Graph::Index i) const;
   // Its time is simulated.
+  // A transfer that becomes work of its recorded time.
+  [[nodiscard]] bool IsWorkOnly(Graph::Index i) const;
   [[nodiscard]] bool SimulatedTransfer(Graph::Index i) const;
   [[nodiscard]] bool OnNpu(Graph::Index i) const;
   [[nodiscard]] bool TakesNoTime(Graph::Index i) const;

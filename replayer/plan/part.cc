@@ -117,6 +117,42 @@ std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet&
   return notes;
 }
 
+namespace {
+
+// As they are compared across ranks.
+PlannedTransfer ComparedForm(const PlannedTransfer& planned) {
+  if (!planned.only_meets) {
+    return planned;
+  }
+  const CommSpec& spec = planned.spec;
+  return {planned.node_id,
+          {.kind = IsPointToPoint(spec.kind) ? spec.kind : CommKind::kBarrier,
+           .group = spec.group,
+           .certainty = spec.certainty,
+           .index = spec.index,
+           .peer = spec.peer,
+           .outside = spec.outside}};
+}
+
+std::vector<PlannedTransfer> ComparedForms(const std::vector<PlannedTransfer>& plan) {
+  std::vector<PlannedTransfer> compared;
+  for (const PlannedTransfer& planned : plan) {
+    compared.push_back(ComparedForm(planned));
+  }
+  return compared;
+}
+
+// What the comparison completed.
+void TakeCompleted(std::vector<PlannedTransfer>& compared, std::vector<PlannedTransfer>& plan) {
+  for (std::size_t k = 0; k < plan.size(); ++k) {
+    if (!plan[k].only_meets) {
+      plan[k] = std::move(compared[k]);
+    }
+  }
+}
+
+}  // namespace
+
 Status AgreeOnTransfers(std::vector<std::vector<PlannedTransfer>>& plans,
                         const RankMapping& mapping, const PartOptions& part) {
   const RanksOfGroup ranks_of = [&](const std::string& id) { return mapping.RanksOf(id); };
@@ -126,8 +162,16 @@ Status AgreeOnTransfers(std::vector<std::vector<PlannedTransfer>>& plans,
   if (mapping.changes) {
     FitSizes(plans, mapping);
   }
-  CompleteSplits(plans, ranks_of);
-  return MatchTransfers(plans, ranks_of);
+  std::vector<std::vector<PlannedTransfer>> compared;
+  for (const std::vector<PlannedTransfer>& plan : plans) {
+    compared.push_back(ComparedForms(plan));
+  }
+  CompleteSplits(compared, ranks_of);
+  const Status matched = MatchTransfers(compared, ranks_of);
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    TakeCompleted(compared[rank], plans[rank]);
+  }
+  return matched;
 }
 
 Status AgreeOnTransfersAcross(GroupRounds& rounds, const RankMapping& mapping,
@@ -138,15 +182,19 @@ Status AgreeOnTransfersAcross(GroupRounds& rounds, const RankMapping& mapping,
   if (mapping.changes) {
     REPRISE_TRY(FitSizesAcross(rounds, mapping, mine));
   }
-  return MatchAcross(
-      rounds, [&](const std::string& id) { return mapping.RanksOf(id); }, mine);
+  std::vector<PlannedTransfer> compared = ComparedForms(mine);
+  const Status matched = MatchAcross(
+      rounds, [&](const std::string& id) { return mapping.RanksOf(id); }, compared);
+  TakeCompleted(compared, mine);
+  return matched;
 }
 
 std::vector<PlannedTransfer> TransfersOf(const Graph& graph, const Plan& plan) {
   std::vector<PlannedTransfer> transfers;
   for (const Graph::Index node : plan.transfers) {
-    transfers.push_back({graph.id(node), *graph.comm(node)});
-    transfers.back().spec.outside = plan.work[node].alone;
+    const Work& work = plan.work[node];
+    transfers.push_back({graph.id(node), *graph.comm(node), work.mode == ReplayMode::kTimed});
+    transfers.back().spec.outside = work.alone || work.mode == ReplayMode::kSkip;
   }
   return transfers;
 }

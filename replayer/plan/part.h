@@ -51,6 +51,7 @@ struct PartCounts {
 
 // The transfers of all ranks, in one process, as they will be: sizes fitted to the groups, splits
 // completed, matched across ranks. Bad input names those that do not match.
+// Of transfers that only meet, nothing but their number is compared.
 [[nodiscard]] Status AgreeOnTransfers(std::vector<std::vector<PlannedTransfer>>& plans,
                                       const RankMapping& mapping, const PartOptions& part);
 // The same across the ranks of a run, each of which has its own: fitted and completed afterwards.

@@ -95,7 +95,24 @@ class Planner {
     work.type = WorkType::kTransfer;
     work.mode = options_.ModeOf(spec.kind);
     work.counts = chosen;
-    work.alone = spec.outside || !chosen;
+    const std::string_view lacks = LacksOf(spec);
+    const bool only_group = lacks == kLacksGroup;  // --assume-groups can't help without a guess
+    if (Executes(work.mode) && chosen && !spec.outside && !options_.assume_groups &&
+        (lacks.empty() || only_group) && spec.certainty == GroupCertainty::kUnknown) {
+      return BadInput(fmt::format(
+          "node {} ({}): the capture does not name the process group and several fit; replay "
+          "would have to guess. Capture with record_param_comms (NCCL, or a backend that emits "
+          "it), accept the converter's guess with --assume-groups, or let transfers take their "
+          "recorded time with --comms timed",
+          graph_.id(i), graph_.name(i)));
+    }
+    if (!lacks.empty() && Executes(work.mode) && chosen && !spec.outside) {
+      plan_.diagnostics.Count(fmt::format("transfer_lacks: {}", lacks),
+                              fmt::format("node {}", graph_.id(i)));
+    }
+    // A guessed group is good for order, not for waiting.
+    const bool guessed = spec.certainty == GroupCertainty::kUnknown && !options_.assume_groups;
+    work.alone = spec.outside || !chosen || !lacks.empty() || guessed;
     if (work.alone && work.mode != ReplayMode::kSkip) {
       work.mode = ReplayMode::kTimed;
     }
@@ -106,14 +123,6 @@ class Planner {
     }
     if (work.mode == ReplayMode::kTimed) {
       work.host_ns = Scaled(RecordedWorkNs(graph_, i, work), options_.TimeScaleOf(OpClass::kComm));
-    }
-    if (spec.certainty == GroupCertainty::kUnknown && work.mode != ReplayMode::kSkip &&
-        !work.alone && !options_.assume_groups) {
-      return BadInput(fmt::format(
-          "node {} ({}): the capture does not name the process group and several fit; replay "
-          "would have to guess. Capture with record_param_comms (NCCL, or a backend that emits "
-          "it), or accept the converter's guess with --assume-groups",
-          graph_.id(i), graph_.name(i)));
     }
     plan_.transfers.push_back(i);
     return {};

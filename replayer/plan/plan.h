@@ -72,8 +72,10 @@ struct Plan {
   }
 };
 
-// Bad input: an operation whose arguments can't be decoded, a transfer of an unknown group (unless
-// options.assume_groups). Environment: none.
+// A transfer that lacks something (LacksOf) is not carried out but takes its recorded time
+// (`transfer_lacks`). Bad input: an operation whose arguments can't be decoded; a transfer that is
+// to be carried out and lacks nothing but its group (unless options.assume_groups). Environment:
+// none.
 [[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
                                      const KernelRegistry& registry);
 

@@ -95,7 +95,8 @@ Matches FindMatches(std::span<const Graph* const> graphs, TimingTrace& trace) {
       if (spec == nullptr) {
         continue;
       }
-      if (spec->certainty == GroupCertainty::kUnknown || spec->outside) {
+      if (spec->certainty == GroupCertainty::kUnknown || spec->outside ||
+          spec->kind == CommKind::kUnknown) {
         ++trace.unmatched_transfers;
         continue;
       }

@@ -168,8 +168,10 @@ class RankTracks {
     out.push_back({"transfer", std::string(Name(comm.kind))});
     out.push_back({"index", comm.index});
     out.push_back({"dtype", std::string(Name(comm.dtype))});
-    out.push_back({"in_bytes", comm.in_bytes});
-    out.push_back({"out_bytes", comm.out_bytes});
+    if (comm.bytes_known) {
+      out.push_back({"in_bytes", comm.in_bytes});
+      out.push_back({"out_bytes", comm.out_bytes});
+    }
     if (comm.certainty != GroupCertainty::kRecorded) {
       out.push_back({"group_inferred", comm.certainty == GroupCertainty::kInferred});
     }

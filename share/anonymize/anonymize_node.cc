@@ -112,6 +112,7 @@ CommSpec Anonymizer::Comm(const Node& node) {
   }
 #include "et_schema/fields.def"
   out.group = Take(Field::kPgName) == Action::kKeep ? in.group : MappedGroup(in.group);
+  out.bytes_known = in.bytes_known && setting_.policy.Of(Field::kCommBytes) == Action::kKeep;
   Keep(Field::kCommBytes);
   Keep(Field::kCommSplits, !in.in_splits.empty() || !in.out_splits.empty());
   setting_.sizes.Apply(out);

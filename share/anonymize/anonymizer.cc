@@ -31,6 +31,9 @@ const std::string& Anonymizer::MappedKernel(const std::string& name) {
 }
 
 std::string Anonymizer::MappedGroup(const std::string& id) const {
+  if (id.empty()) {
+    return id;  // unknown stays unknown
+  }
   const auto known = setting_.groups.find(id);
   return known != setting_.groups.end() ? known->second : setting_.hash.Name("group", id);
 }

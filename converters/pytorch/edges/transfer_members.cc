@@ -26,7 +26,8 @@ std::map<std::pair<SequenceKey, std::int64_t>, Match> Collect(std::span<RankCapt
   for (RankCapture& rank : ranks) {
     for (TransferRecord& transfer : rank.transfers) {
       const CommSpec& spec = transfer.arguments.spec;
-      if (spec.certainty != GroupCertainty::kUnknown && !spec.group.empty()) {
+      const bool paired = !IsPointToPoint(spec.kind) || spec.peer >= 0;
+      if (spec.certainty != GroupCertainty::kUnknown && !spec.group.empty() && paired) {
         matches[{SequenceOf(spec, rank.rank), spec.index}].push_back({&rank, &transfer});
       }
     }
@@ -34,13 +35,107 @@ std::map<std::pair<SequenceKey, std::int64_t>, Match> Collect(std::span<RankCapt
   return matches;
 }
 
-bool Agree(const CommSpec& a, const CommSpec& b) {
-  if (IsPointToPoint(a.kind)) {
-    return IsPointToPoint(b.kind) && a.kind != b.kind && a.dtype == b.dtype &&
-           std::max(a.in_bytes, a.out_bytes) == std::max(b.in_bytes, b.out_bytes);
+// What differs between two members, with the values; empty: they agree.
+std::string DifferenceOf(const Member& a, const Member& b) {
+  const CommSpec& x = a.spec();
+  const CommSpec& y = b.spec();
+  const auto text = [&](std::string_view what, const auto& of_a, const auto& of_b) {
+    return fmt::format("{} {} on {}, {} on {}", what, of_a, a.rank->label, of_b, b.rank->label);
+  };
+  const bool pair = IsPointToPoint(x.kind) && IsPointToPoint(y.kind) && x.kind != y.kind;
+  if (!pair && (x.kind != y.kind || IsPointToPoint(x.kind))) {
+    return text("kind", Name(x.kind), Name(y.kind));
   }
-  const bool sizes = a.kind != CommKind::kAllReduce || a.in_bytes == b.in_bytes;
-  return a.kind == b.kind && a.dtype == b.dtype && a.root == b.root && sizes;
+  if (LacksKindOrSize(x) || LacksKindOrSize(y)) {
+    return {};  // on all
+  }
+  if (x.dtype != y.dtype) {
+    return text("type", Name(x.dtype), Name(y.dtype));
+  }
+  if (!pair && x.root != y.root) {
+    return text("root", x.root, y.root);
+  }
+  const std::int64_t of_x = std::max(x.in_bytes, x.out_bytes);
+  const std::int64_t of_y = std::max(y.in_bytes, y.out_bytes);
+  const bool same = pair || x.kind == CommKind::kAllReduce || x.kind == CommKind::kBroadcast;
+  return same && of_x != of_y ? text("bytes", of_x, of_y) : std::string();
+}
+
+// The transfer as a member that lacks its kind or size takes part in it, where that follows from
+// what another member records; false: it does not.
+bool FillFrom(const Member& known, const Member& member) {
+  const CommSpec& from = known.spec();
+  CommSpec& spec = member.transfer->arguments.spec;
+  const bool pair = IsPointToPoint(from.kind);
+  const bool kind = spec.kind == CommKind::kUnknown ? !pair
+                    : pair                          ? IsPointToPoint(spec.kind)
+                                                    : spec.kind == from.kind;
+  const bool uneven = !from.in_splits.empty() || !from.out_splits.empty();
+  if (!kind || uneven || IsGathering(from.kind) != (from.kind == CommKind::kAllGather) ||
+      from.kind == CommKind::kScatter || from.kind == CommKind::kReduce) {
+    return false;
+  }
+  const std::int64_t bytes = std::max(from.in_bytes, from.out_bytes);
+  spec.kind = pair ? spec.kind : from.kind;
+  spec.dtype = from.dtype;
+  spec.in_bytes = from.in_bytes;
+  spec.out_bytes = from.out_bytes;
+  spec.bytes_known = true;
+  if (pair) {
+    spec.in_bytes = spec.kind == CommKind::kSend ? bytes : 0;
+    spec.out_bytes = spec.kind == CommKind::kSend ? 0 : bytes;
+  } else if (from.kind == CommKind::kBroadcast) {
+    spec.root = from.root;
+    spec.in_bytes = spec.out_bytes = bytes;
+    SettleRoot(spec.root == member.rank->rank, member.transfer->arguments);
+  }
+  return true;
+}
+
+// Where one member lacks what others record and what does not follow from it, none can carry the
+// transfer out.
+void FillMembers(const Match& match, Diagnostics& diagnostics) {
+  const auto known = std::find_if(match.begin(), match.end(), [](const Member& member) {
+    return !LacksKindOrSize(member.spec());
+  });
+  if (known == match.end()) {
+    return;
+  }
+  for (const Member& member : match) {
+    if (!LacksKindOrSize(member.spec())) {
+      continue;
+    }
+    const std::string name = member.rank->NameOf(*member.transfer);
+    if (FillFrom(*known, member)) {
+      diagnostics.Count("transfer_facts_from_members", name);
+      continue;
+    }
+    diagnostics.Count("transfer_mismatch", fmt::format("{}: no {}, unlike {}", name,
+                                                       LacksOf(member.spec()), known->rank->label));
+    for (const Member& other : match) {
+      CommSpec& spec = other.transfer->arguments.spec;
+      spec.in_bytes = spec.out_bytes = 0;
+      spec.bytes_known = false;
+    }
+    return;
+  }
+}
+
+// What is missing of each transfer now that group and members are known.
+void CountLacking(RankCapture& rank) {
+  for (const TransferRecord& transfer : rank.transfers) {
+    const std::string_view lacks = LacksOf(transfer.arguments.spec);
+    const std::string name = lacks.empty() ? std::string() : rank.NameOf(transfer);
+    if (lacks == "kind") {
+      rank.diagnostics.Count("transfer_kind_unknown", name);
+    } else if (lacks == "size") {
+      rank.diagnostics.Count("transfer_size_unknown", name);
+    } else if (lacks == "root") {
+      rank.diagnostics.Count("transfer_root_unknown", name);
+    } else if (lacks == "peer") {
+      rank.diagnostics.Count("transfer_peer_unknown", name);
+    }
+  }
 }
 
 std::size_t MembersExpected(const SequenceKey& key,
@@ -142,7 +237,7 @@ void ShareLargest(const Match& match) {
   for (const Member& member : match) {
     members.push_back(&member.transfer->arguments.spec);
   }
-  if (!IsPointToPoint(members.front()->kind)) {
+  if (!IsPointToPoint(members.front()->kind) && members.front()->bytes_known) {
     ShareLargestBytes(members);
   }
 }
@@ -176,19 +271,23 @@ Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
   std::vector<ClockConstraint> constraints;
   for (auto it = matches.begin(); it != matches.end();) {
     const auto& key = it->first;
-    const Match& match = it->second;  // no structured binding: clang 14 can't capture those
+    const Match& match = it->second;
+    FillMembers(match, diagnostics);
     const bool complete = match.size() == MembersExpected(key.first, groups);
-    const bool agree = std::all_of(match.begin() + 1, match.end(), [&](const Member& member) {
-      return Agree(match.front().spec(), member.spec());
-    });
-    if (!agree || (!complete && ranks.size() > 1)) {
-      diagnostics.Count(
-          "transfer_mismatch",
-          fmt::format("{}: {} {} of group {}: {}", match.front().rank->label,
-                      Name(match.front().spec().kind), key.second, key.first.group,
-                      agree ? "not on all members" : "members disagree in kind, type or size"));
+    std::string difference;
+    for (std::size_t i = 1; i < match.size() && difference.empty(); ++i) {
+      difference = DifferenceOf(match.front(), match[i]);
     }
-    if (complete && agree && match.size() > 1) {
+    const bool agree = difference.empty();
+    if (!agree || (!complete && ranks.size() > 1)) {
+      diagnostics.Count("transfer_mismatch",
+                        fmt::format("{}: {} {} of group {}: {}", match.front().rank->label,
+                                    Name(match.front().spec().kind), key.second, key.first.group,
+                                    agree ? fmt::format("on {} of {} members", match.size(),
+                                                        MembersExpected(key.first, groups))
+                                          : difference));
+    }
+    if (complete && agree && match.size() > 1 && match.front().spec().kind != CommKind::kUnknown) {
       AddConstraints(match, constraints);
       ++it;
     } else {
@@ -207,6 +306,7 @@ Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
     SetTransferTimes(match, clocks, diagnostics);
   }
   for (RankCapture& rank : ranks) {
+    CountLacking(rank);
     for (TransferRecord& transfer : rank.transfers) {
       if (transfer.transfer_ns < 0) {
         SettleEnd({&rank, &transfer}, nullptr, clocks);

@@ -18,9 +18,12 @@ inline constexpr std::int64_t kQuietNs = 50'000;
 
 // Needs groups and indices (AssignGroups). Fits the clocks to what causality says, moves the end of
 // point-to-point transfers from their wait (all that gloo records) to where the transfer can have
-// ended, and sets transfer_ns of every transfer whose members were all captured. Counts
-// `transfer_mismatch` (members disagree in kind, type or size, or in how many there are) and
-// `clock_error` (a member ended before what it needed arrived, on the fitted clocks).
+// ended, and sets transfer_ns of every transfer whose members were all captured. A member that
+// lacks kind or size gets those that follow from another member (`transfer_facts_from_members`).
+// Counts `transfer_mismatch` (members disagree in kind, type or size, or in how many there are),
+// `clock_error` (a member ended before what it needed arrived, on the fitted clocks), and what a
+// transfer still lacks (`transfer_kind_unknown`, `transfer_size_unknown`, `transfer_root_unknown`,
+// `transfer_peer_unknown`).
 [[nodiscard]] Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
                                               const std::map<std::string, ProcessGroup>& groups,
                                               Diagnostics& diagnostics);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "converters/pytorch/groups/group_inference.h"
+#include "converters/pytorch/groups/rank_groups.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -23,6 +24,7 @@ void Settle(RankCapture& rank, TransferRecord& transfer, const ProcessGroup* gro
             GroupCertainty certainty) {
   CommArguments& arguments = transfer.arguments;
   arguments.spec.certainty = certainty;
+  arguments.spec.peer = arguments.peer;
   if (group == nullptr) {
     return;
   }
@@ -33,8 +35,25 @@ void Settle(RankCapture& rank, TransferRecord& transfer, const ProcessGroup* gro
                : -1;
   };
   arguments.spec.root = global(arguments.group_root);
-  arguments.spec.peer = global(arguments.group_peer);
-  SettleRoot(arguments.spec.root == rank.rank, arguments);
+  if (arguments.spec.peer < 0) {
+    arguments.spec.peer = global(arguments.group_peer);
+  }
+  if (arguments.spec.root >= 0) {
+    SettleRoot(arguments.spec.root == rank.rank, arguments);
+  }
+}
+
+// A rank alone, whose files do not say how many there are: its groups do.
+void StateWorldSize(RankCapture& rank) {
+  std::int32_t highest = rank.rank;
+  for (const GroupRecord& group : rank.groups) {
+    for (const std::int32_t member : group.ranks) {
+      highest = std::max(highest, member);
+    }
+  }
+  if (rank.world_size < 0 && highest > rank.rank) {
+    rank.world_size = highest + 1;
+  }
 }
 
 void AssignIndices(RankCapture& rank) {
@@ -50,7 +69,12 @@ void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& d
   std::vector<std::pair<RankCapture*, TransferRecord*>> owners;
   for (RankCapture& rank : ranks) {
     for (TransferRecord& transfer : rank.transfers) {
-      if (!transfer.group_recorded) {
+      if (transfer.NamesGroup()) {
+        continue;
+      }
+      if (LacksKindOrSize(transfer.arguments.spec)) {  // it could be any group's
+        Settle(rank, transfer, nullptr, GroupCertainty::kUnknown);
+      } else {
         unnamed.push_back({.rank = rank.rank,
                            .worker = transfer.worker,
                            .start_ns = transfer.start_ns,
@@ -105,13 +129,21 @@ void Infer(std::span<RankCapture> ranks, const GroupTable& table, Diagnostics& d
 
 }  // namespace
 
-GroupTable::GroupTable(std::span<const RankCapture> ranks) : world_size_(ranks.size()) {
+std::int32_t WorldSizeOf(std::span<const RankCapture> ranks) {
+  auto world_size = static_cast<std::int32_t>(ranks.size());
   for (const RankCapture& rank : ranks) {
-    world_size_ = std::max(world_size_, static_cast<std::size_t>(std::max(rank.world_size, 0)));
+    world_size = std::max(world_size, rank.world_size);
   }
+  return world_size;
+}
+
+GroupTable::GroupTable(std::span<const RankCapture> ranks)
+    : world_size_(static_cast<std::size_t>(WorldSizeOf(ranks))) {
   for (const RankCapture& rank : ranks) {
     for (const GroupRecord& group : rank.groups) {
-      Add(rank.rank, group.name, group.description, group.ranks);
+      if (!group.ranks.empty()) {
+        Add(rank.rank, group.name, group.description, group.ranks);
+      }
     }
   }
 }
@@ -162,21 +194,24 @@ int GroupTable::FirstTwin(int group) const {
 
 std::map<std::string, ProcessGroup> AssignGroups(std::span<RankCapture> ranks,
                                                  Diagnostics& diagnostics) {
-  GroupTable table(ranks);
   for (RankCapture& rank : ranks) {
-    for (TransferRecord& transfer : rank.transfers) {
-      if (transfer.group_recorded && table.Find(rank.rank, transfer.group_name) < 0) {
-        table.Add(rank.rank, transfer.group_name, transfer.group_description, transfer.group_ranks);
-      }
-    }
+    SettleGroups(WorldSizeOf(ranks), rank);
+    StateWorldSize(rank);
   }
+  const GroupTable table(ranks);
   for (RankCapture& rank : ranks) {
     for (TransferRecord& transfer : rank.transfers) {
-      if (transfer.group_recorded) {
-        const int group = table.Find(rank.rank, transfer.group_name);
-        Settle(rank, transfer, &table.groups()[static_cast<std::size_t>(group)],
-               GroupCertainty::kRecorded);
+      if (!transfer.NamesGroup()) {
+        continue;
       }
+      const int group = table.Find(rank.rank, transfer.arguments.said.group_name);
+      if (group < 0) {
+        Settle(rank, transfer, nullptr, GroupCertainty::kUnknown);
+        diagnostics.Count("group_unknown", rank.NameOf(transfer));
+        continue;
+      }
+      Settle(rank, transfer, &table.groups()[static_cast<std::size_t>(group)],
+             GroupCertainty::kRecorded);
     }
   }
   Infer(ranks, table, diagnostics);

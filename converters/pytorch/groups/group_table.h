@@ -23,22 +23,25 @@ class GroupTable {
   [[nodiscard]] const std::vector<ProcessGroup>& groups() const { return groups_; }
   // Index into groups(), -1 if this rank knows no group of that name.
   [[nodiscard]] int Find(std::int32_t rank, const std::string& name) const;
-  // For transfers that name a group which the rank's own lists lack.
-  int Add(std::int32_t rank, const std::string& name, const std::string& description,
-          const std::vector<std::int32_t>& ranks);
   // The first group with the same ranks: twins are interchangeable.
   [[nodiscard]] int FirstTwin(int group) const;
 
  private:
+  int Add(std::int32_t rank, const std::string& name, const std::string& description,
+          const std::vector<std::int32_t>& ranks);
+
   std::size_t world_size_;
   bool has_world_ = false;
   std::vector<ProcessGroup> groups_;
   std::map<std::pair<std::int32_t, std::string>, int> by_name_;
 };
 
-// Sets group, certainty, index, root and peer of every transfer; infers groups where the capture
-// names none. Counts `group_inferred`, `group_twins` (groups with equal ranks: transfers were given
-// to the first of them), `group_unknown`.
+// How many ranks there are, by the files and by what they say.
+[[nodiscard]] std::int32_t WorldSizeOf(std::span<const RankCapture> ranks);
+
+// Sets the ranks' groups (rank_groups.h), and group, certainty, index, root and peer of every
+// transfer; infers groups where the capture names none. Counts `group_inferred`, `group_twins`
+// (groups with equal ranks: transfers were given to the first of them), `group_unknown`.
 [[nodiscard]] std::map<std::string, ProcessGroup> AssignGroups(std::span<RankCapture> ranks,
                                                                Diagnostics& diagnostics);
 

@@ -37,6 +37,8 @@ enum class HostField {
   kInSplits,
   kOutSplits,
   kGroupSize,
+  kRankStart,
+  kRankStride,
   kAsync,
 };
 [[nodiscard]] inline HostField HostFieldOf(std::string_view name) {
@@ -57,6 +59,8 @@ enum class HostField {
       {"in_split_size", HostField::kInSplits},
       {"out_split_size", HostField::kOutSplits},
       {"pg_size", HostField::kGroupSize},
+      {"global_rank_start", HostField::kRankStart},
+      {"global_rank_stride", HostField::kRankStride},
       {"is_asynchronized_op", HostField::kAsync},
   };
   const auto* const found = std::find_if(std::begin(kFields), std::end(kFields),
@@ -119,19 +123,31 @@ class HostFields {
       case HostField::kOutElements:
         return Take(value, comm.out_elements);
       case HostField::kInSplits:
-        return Take(value, comm.in_splits);
+        return Take(value, comm.in_splits, comm.splits_cut);
       case HostField::kOutSplits:
-        return Take(value, comm.out_splits);
+        return Take(value, comm.out_splits, comm.splits_cut);
       case HostField::kGroupSize:
         return Take(value, comm.group_size);
+      case HostField::kRankStart:
+        return Take(value, comm.rank_start);
+      case HostField::kRankStride:
+        return Take(value, comm.rank_stride);
       default:
         comm.async = Truth(value);
     }
   }
 
   void Take(const Element& value, std::string& out) { out = Text(value); }
-  void Take(const Element& value, std::vector<std::int64_t>& out) {
-    out = ParseIntegerList(Text(value));
+  void Take(const Element& value, std::vector<std::int64_t>& out, bool& cut) {
+    out = ParseIntegerList(Text(value), cut);
+  }
+  void Take(const Element& value, std::optional<std::int64_t>& out) {
+    std::int64_t number = 0;
+    if (value.get(number) == simdjson::SUCCESS) {
+      out = number;
+    } else {
+      oddities_ |= kUnreadableAttribute;
+    }
   }
   void Take(const Element& value, std::int64_t& out) {
     if (value.get(out) != simdjson::SUCCESS) {

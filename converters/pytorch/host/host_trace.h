@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,20 +21,24 @@ namespace reprise::pytorch {
 // torch/csrc/…/record_function.h, RecordScope.
 enum class Scope : std::int32_t { kFunction = 0, kBackward = 1, kUser = 7 };
 
-// What record_param_comms says: a host node's attributes, or the arguments of a Kineto event or of
-// an NCCL kernel of newer PyTorch.
+// What record_param_comms says: a host node's attributes or inputs, or the arguments of a Kineto
+// event or of a communication kernel of newer PyTorch. What is absent is empty.
 struct CommAttributes {
   std::string collective;  // "allreduce", "all_to_allv", …
   std::string dtype;       // "Float"
   std::string group_name, group_description;
-  std::int64_t in_elements = -1, out_elements = -1;
+  std::optional<std::int64_t> in_elements, out_elements;
   std::vector<std::int64_t> in_splits, out_splits;  // written as strings: "[134, 146]"
-  std::int64_t group_size = -1;
-  bool async = false;  // host traces: a bool declared as string
-  // Kineto's only.
-  std::vector<std::int64_t> ranks;  // "Process Group Ranks", global
-  std::int64_t sequence = -1;
-  std::int64_t peer = -1;  // "Src Rank" / "Dst Rank": global, unlike the host trace's
+  bool splits_cut = false;  // Kineto shortened a list with "...": nothing of it is known
+  bool async = false;       // host traces: a bool declared as string
+  // Within the group: the root of a rooted collective, the peer of a send or receive, else itself.
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> source, destination;  // "Src Rank", "Dst Rank": global
+  std::optional<std::int64_t> sequence;
+  // The group's members: a list of global ranks, or first, distance and number.
+  std::vector<std::int64_t> ranks;
+  bool ranks_cut = false;
+  std::optional<std::int64_t> rank_start, rank_stride, group_size;
 };
 
 // Of the n-th tensor of a call's inputs, those in lists and undefined ones counted.

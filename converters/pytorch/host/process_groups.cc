@@ -28,6 +28,7 @@ std::vector<GroupRecord> ParseGroupRecords(std::string_view json) {
         GetOr(item["group_size"], GetOr(item["pg_size"], std::int64_t{-1})));
     simdjson::dom::array ranks;
     if (item["ranks"].get(ranks) == simdjson::SUCCESS) {
+      group.all = ranks.size() == 0;
       for (const element rank : ranks) {
         std::int64_t value = 0;
         if (rank.get(value) == simdjson::SUCCESS) {
@@ -40,8 +41,12 @@ std::vector<GroupRecord> ParseGroupRecords(std::string_view json) {
   return out;
 }
 
-std::vector<std::int64_t> ParseIntegerList(std::string_view text) {
+std::vector<std::int64_t> ParseIntegerList(std::string_view text, bool& cut) {
   std::vector<std::int64_t> out;
+  if (text.find("...") != std::string_view::npos) {
+    cut = true;
+    return out;
+  }
   const char* at = text.data();
   const char* const end = at + text.size();
   while (at < end) {

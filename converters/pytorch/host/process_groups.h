@@ -11,8 +11,9 @@ namespace reprise::pytorch {
 struct GroupRecord {
   std::string name;                 // differs between ranks for one and the same group
   std::string description;          // "default_pg", "tp"; equal on all members
-  std::vector<std::int32_t> ranks;  // global ranks in group order; empty means all
+  std::vector<std::int32_t> ranks;  // global ranks in group order; empty: all, or unknown
   std::int32_t size = -1;           // -1: not recorded
+  bool all = false;                 // the record says that all ranks are members
 };
 
 // The JSON list in `## process_group:init ##` (host trace) or `distributedInfo.pg_config` (Kineto):
@@ -20,7 +21,8 @@ struct GroupRecord {
 // Empty on anything else.
 [[nodiscard]] std::vector<GroupRecord> ParseGroupRecords(std::string_view json);
 
-// "[0, 2, 4]" → numbers; stops at what is no number (Kineto shortens long lists with "...").
-[[nodiscard]] std::vector<std::int64_t> ParseIntegerList(std::string_view text);
+// "[0, 2, 4]" → numbers. Kineto shortens long lists with "...": then `cut` is set, and there are
+// none. Stops at what is no number.
+[[nodiscard]] std::vector<std::int64_t> ParseIntegerList(std::string_view text, bool& cut);
 
 }  // namespace reprise::pytorch

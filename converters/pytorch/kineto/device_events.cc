@@ -19,7 +19,7 @@ namespace {
 using simdjson::dom::element;
 
 // A number, or a string that holds one (ROCm writes some that way).
-std::int64_t IntegerOr(const JsonMember& value, std::int64_t fallback) {
+std::optional<std::int64_t> IntegerIn(const JsonMember& value) {
   std::int64_t out = 0;
   if (value.get(out) == simdjson::SUCCESS) {
     return out;
@@ -28,16 +28,31 @@ std::int64_t IntegerOr(const JsonMember& value, std::int64_t fallback) {
     return static_cast<std::int64_t>(real);
   }
   if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
-    return ParseNumber<std::int64_t>(text).value_or(fallback);
+    return ParseNumber<std::int64_t>(text);
   }
-  return fallback;
+  return std::nullopt;
 }
 
-// Kineto writes lists as strings, shortened with "..." when long: then nothing is known.
-std::vector<std::int64_t> ListOr(const JsonMember& value) {
-  const std::string_view text = TextOr(value);
-  return text.find("...") == std::string::npos ? ParseIntegerList(text)
-                                               : std::vector<std::int64_t>();
+std::int64_t IntegerOr(const JsonMember& value, std::int64_t fallback) {
+  return IntegerIn(value).value_or(fallback);
+}
+
+// Kineto writes lists as strings; some versions as lists.
+std::vector<std::int64_t> ListIn(const JsonMember& value, bool& cut) {
+  simdjson::dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) {
+    return ParseIntegerList(TextOr(value), cut);
+  }
+  std::vector<std::int64_t> out;
+  for (const element item : list) {
+    std::int64_t number = 0;
+    if (item.get(number) != simdjson::SUCCESS) {
+      cut = true;
+      return {};
+    }
+    out.push_back(number);
+  }
+  return out;
 }
 
 std::array<std::int32_t, 3> Three(const JsonMember& value) {
@@ -123,7 +138,8 @@ void AddWork(element event, DeviceEvent::Kind kind, std::int64_t start_ns, std::
   out.work.copied_bytes = IntegerOr(args["bytes"], -1);
   element known;
   element all;
-  if (args["Collective name"].get(known) == simdjson::SUCCESS &&
+  if ((args["Collective name"].get(known) == simdjson::SUCCESS ||
+       args["Process Group Name"].get(known) == simdjson::SUCCESS) &&
       args.get(all) == simdjson::SUCCESS) {
     out.comm = ReadCommAttributes(all);
   }
@@ -160,14 +176,18 @@ std::unique_ptr<CommAttributes> ReadCommAttributes(element args) {
   comm->dtype = TextOr(args["dtype"]);
   comm->group_name = TextOr(args["Process Group Name"]);
   comm->group_description = TextOr(args["Process Group Description"]);
-  comm->ranks = ListOr(args["Process Group Ranks"]);
-  comm->in_splits = ListOr(args["In split size"]);
-  comm->out_splits = ListOr(args["Out split size"]);
-  comm->in_elements = IntegerOr(args["In msg nelems"], -1);
-  comm->out_elements = IntegerOr(args["Out msg nelems"], -1);
-  comm->group_size = IntegerOr(args["Group size"], -1);
-  comm->sequence = IntegerOr(args["Seq"], -1);
-  comm->peer = IntegerOr(args["Src Rank"], IntegerOr(args["Dst Rank"], -1));
+  comm->ranks = ListIn(args["Process Group Ranks"], comm->ranks_cut);
+  comm->in_splits = ListIn(args["In split size"], comm->splits_cut);
+  comm->out_splits = ListIn(args["Out split size"], comm->splits_cut);
+  comm->in_elements = IntegerIn(args["In msg nelems"]);
+  comm->out_elements = IntegerIn(args["Out msg nelems"]);
+  comm->group_size = IntegerIn(args["Group size"]);
+  comm->rank_start = IntegerIn(args["Global rank start"]);
+  comm->rank_stride = IntegerIn(args["Global rank stride"]);
+  comm->rank = IntegerIn(args["Rank"]);
+  comm->source = IntegerIn(args["Src Rank"]);
+  comm->destination = IntegerIn(args["Dst Rank"]);
+  comm->sequence = IntegerIn(args["Seq"]);
   return comm;
 }
 

@@ -1,9 +1,11 @@
 #include "converters/pytorch/rank/comm_arguments.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <span>
 
+#include "converters/pytorch/rank/nccl.h"
 #include "converters/tensors_in.h"
 
 namespace reprise::pytorch {
@@ -41,19 +43,42 @@ std::vector<std::int64_t> UnevenSizes(const ValueList& tensors) {
   return even ? std::vector<std::int64_t>() : sizes;
 }
 
-// c10d counts rows of dimension 0, CommSpec elements.
-void RowsToElements(std::vector<std::int64_t>& splits, const ValueList& tensors) {
+// The tensor that the splits of a side count rows of; nullptr: not recorded.
+const TensorDesc* FirstOf(std::span<const Value> values) {
+  const TensorDesc* first = nullptr;
+  ForEachTensor(values, [&](const TensorDesc& tensor) {
+    first = first == nullptr && tensor.elements > 0 ? &tensor : first;
+  });
+  return first;
+}
+
+enum class Splits : std::uint8_t { kWhole, kPart, kContradict };
+
+// c10d counts rows of dimension 0, CommSpec elements. `elements` are the buffer's; `tensor` has its
+// shape, or is nullptr.
+Splits RowsToElements(std::int64_t elements, const TensorDesc* tensor,
+                      std::vector<std::int64_t>& splits) {
   std::int64_t rows = 0;
   for (const std::int64_t split : splits) {
+    if (split < 0 || split > elements || rows > elements - split) {
+      return Splits::kContradict;
+    }
     rows += split;
   }
-  if (rows <= 0 || tensors.empty()) {
-    return;
+  std::int64_t row = 1;
+  if (tensor != nullptr && !tensor->shape.empty() && tensor->shape.front() > 0 &&
+      tensor->elements == elements) {
+    row = elements / tensor->shape.front();
+  } else if (rows > 0 && elements % rows == 0) {
+    row = elements / rows;
   }
-  const std::int64_t row = tensors.front().AsTensor()->elements / rows;
+  if (row < 1 || rows > elements / row) {
+    row = 1;  // they count elements
+  }
   for (std::int64_t& split : splits) {
     split *= row;
   }
+  return rows * row == elements ? Splits::kWhole : Splits::kPart;
 }
 
 // Named access to a call's arguments.
@@ -114,37 +139,17 @@ void ReadCall(const HostNode& node, CommArguments& out) {
   }
   out.spec.in_splits = call.Numbers("input_split_sizes");
   out.spec.out_splits = call.Numbers("output_split_sizes");
-  RowsToElements(out.spec.in_splits, out.sent);
-  RowsToElements(out.spec.out_splits, out.received);
 }
 
-// record_param_comms: inputs are tensors, [sequence, is p2p], [group name, description], rank, …
-void ReadRecord(const HostNode& record, bool alone, CommArguments& out) {
-  if (record.inputs.size() > 1) {
-    if (const ValueList* sequence = record.inputs[1].AsList();
-        sequence != nullptr && !sequence->empty()) {
-      out.spec.sequence = (*sequence)[0].AsNumber<std::int64_t>(-1);
-    }
-  }
-  if (!alone || record.comm == nullptr) {
-    return;
-  }
-  const CommAttributes& comm = *record.comm;
+// record_param_comms where no call says more: its inputs begin with the tensors.
+void ReadTensors(const HostNode& record, CommArguments& out) {
   if (!record.inputs.empty() && out.spec.kind != CommKind::kRecv) {
     Flatten(record.inputs[0], out.sent);
   }
   if (!record.outputs.empty() && out.spec.kind != CommKind::kSend) {
     Flatten(record.outputs[0], out.received);
   }
-  if (record.inputs.size() > 3) {
-    const auto rank = record.inputs[3].AsNumber<std::int32_t>(-1);
-    (IsPointToPoint(out.spec.kind) ? out.group_peer : out.group_root) = rank;
-  }
-  out.blocking = !comm.async;
-  out.spec.in_splits = comm.in_splits;
-  out.spec.out_splits = comm.out_splits;
-  RowsToElements(out.spec.in_splits, out.sent);
-  RowsToElements(out.spec.out_splits, out.received);
+  out.blocking = record.comm != nullptr && !record.comm->async;
 }
 
 std::int32_t Ratio(std::int64_t whole, std::int64_t part) {
@@ -175,7 +180,7 @@ std::int32_t ImpliedGroupSize(const CommArguments& a) {
   }
 }
 
-void SetSizes(CommArguments& out) {
+void SetTensorSizes(CommArguments& out) {
   CommSpec& spec = out.spec;
   spec.in_bytes = Bytes(out.sent);
   spec.out_bytes = Bytes(out.received);
@@ -198,7 +203,102 @@ void SetSizes(CommArguments& out) {
              out.received.size() == 1) {
     spec.in_splits = UnevenSizes(out.sent);
   }
-  out.group_size = ImpliedGroupSize(out);
+}
+
+// From numbers of elements; false: they, or their type, are not recorded.
+bool SetRecordedSizes(const CommAttributes& said, CommSpec& spec) {
+  // More would overflow in sums; no message is near it.
+  constexpr std::int64_t kMost = std::int64_t{1} << 46;
+  const std::int64_t item = SizeOf(spec.dtype);
+  std::optional<std::int64_t> in = said.in_elements;
+  std::optional<std::int64_t> out = said.out_elements;
+  const auto readable = [](const std::optional<std::int64_t>& elements) {
+    return !elements || (*elements >= 0 && *elements < kMost);
+  };
+  if (item <= 0 || (!in && !out) || !readable(in) || !readable(out)) {
+    return false;
+  }
+  if (!in || !out) {
+    const std::int64_t members = said.group_size.value_or(0);
+    const bool blocks = IsGathering(spec.kind) || IsScattering(spec.kind);
+    if (blocks && (members < 1 || members >= kMost)) {
+      return false;
+    }
+    const bool whole_is_out = IsGathering(spec.kind);
+    const auto other = [&](std::int64_t known, bool known_is_in) {
+      const bool grows = known_is_in == whole_is_out;
+      return !blocks ? known : grows ? std::min(known, kMost / members) * members : known / members;
+    };
+    in = in ? in : other(*out, false);
+    out = out ? out : other(*in, true);
+  }
+  spec.in_bytes = *in * item;
+  spec.out_bytes = *out * item;
+  return true;
+}
+
+// What the parts of an all_to_all say is what it moves.
+void SetSplits(const CommSources& sources, const CommAttributes& said, CommArguments& out) {
+  CommSpec& spec = out.spec;
+  if (spec.kind == CommKind::kAllToAll && spec.in_splits.empty() && spec.out_splits.empty()) {
+    spec.in_splits = said.in_splits;
+    spec.out_splits = said.out_splits;
+    out.splits_unknown = said.splits_cut && said.in_splits.empty() && said.out_splits.empty();
+  }
+  const std::int64_t item = SizeOf(spec.dtype);
+  if (spec.kind != CommKind::kAllToAll || out.lists || !spec.bytes_known || item <= 0) {
+    return;
+  }
+  const bool record = sources.record != nullptr;
+  const auto set = [&](const ValueList& tensors, const ValueList* recorded,
+                       std::vector<std::int64_t>& splits, std::int64_t& bytes) {
+    if (splits.empty()) {
+      return;
+    }
+    const TensorDesc* tensor = FirstOf(tensors);
+    if (tensor == nullptr && recorded != nullptr && !recorded->empty()) {
+      tensor = FirstOf(std::span(recorded->data(), 1));
+    }
+    const Splits found = RowsToElements(bytes / item, tensor, splits);
+    if (found == Splits::kContradict) {
+      splits.clear();
+      out.splits_unknown = true;
+      return;
+    }
+    out.sends_part |= found == Splits::kPart;
+    bytes = std::accumulate(splits.begin(), splits.end(), std::int64_t{0}) * item;
+  };
+  set(out.sent, record ? &sources.record->inputs : nullptr, spec.in_splits, spec.in_bytes);
+  set(out.received, record ? &sources.record->outputs : nullptr, spec.out_splits, spec.out_bytes);
+}
+
+// Records give both sides the size of the one that there is.
+void ClearOtherSide(CommSpec& spec) {
+  const std::int64_t bytes = std::max(spec.in_bytes, spec.out_bytes);
+  if (spec.kind == CommKind::kSend) {
+    spec.in_bytes = bytes;
+    spec.out_bytes = 0;
+  } else if (spec.kind == CommKind::kRecv) {
+    spec.out_bytes = bytes;
+    spec.in_bytes = 0;
+  }
+}
+
+std::int32_t RankIn(const std::optional<std::int64_t>& rank) {
+  return rank && *rank >= 0 && *rank <= INT32_MAX ? static_cast<std::int32_t>(*rank) : -1;
+}
+
+// Root and peer: what the call's own arguments name, else the rank of the record, which is the
+// rank's own for all other kinds.
+void SetRanks(const CommAttributes& said, CommArguments& out) {
+  const CommKind kind = out.spec.kind;
+  if (HasRoot(kind) && out.group_root < 0) {
+    out.group_root = RankIn(said.rank);
+  }
+  if (IsPointToPoint(kind)) {
+    out.group_peer = out.group_peer < 0 ? RankIn(said.rank) : out.group_peer;
+    out.peer = RankIn(kind == CommKind::kSend ? said.destination : said.source);
+  }
 }
 
 }  // namespace
@@ -235,35 +335,53 @@ int ParameterIndex(std::string_view schema, std::string_view parameter) {
   return -1;
 }
 
-CommArguments ReadCommArguments(const HostNode* call, const HostNode* record,
-                                const HostNode* transfer) {
+CommArguments ReadCommArguments(const CommSources& sources) {
   CommArguments out;
-  std::optional<CommKind> kind;
-  for (const HostNode* node : {call, record, transfer}) {
-    if (node != nullptr && !kind) {
-      kind = ParseCommKind(node->comm != nullptr ? std::string_view(node->comm->collective)
-                                                 : std::string_view(*node->name));
-    }
-  }
-  out.spec.kind = kind.value_or(CommKind::kAllReduce);
-  if (call != nullptr && call != record) {
-    ReadCall(*call, out);
-  }
-  if (record != nullptr) {
-    ReadRecord(*record, call == nullptr || call == record, out);
-  }
-  if (call == nullptr && record == nullptr && transfer != nullptr) {
-    for (const Value& value : transfer->inputs) {
+  out.said = Combine(sources);
+  CommSpec& spec = out.spec;
+  spec.kind = KindOf(sources).value_or(CommKind::kUnknown);
+  if (sources.call != nullptr && sources.call != sources.record) {
+    ReadCall(*sources.call, out);
+  } else if (sources.record != nullptr) {
+    ReadTensors(*sources.record, out);
+  } else if (sources.leaf != nullptr) {
+    for (const Value& value : sources.leaf->inputs) {
       Flatten(value, out.sent);
     }
     out.received = out.sent;
   }
-  if (out.spec.kind == CommKind::kBarrier) {
+  if (spec.kind == CommKind::kBarrier) {
     out.sent.clear();
     out.received.clear();
   }
-  SetSizes(out);
-  out.spec.async = !out.blocking;
+  const bool tensors = !out.sent.empty() || !out.received.empty();
+  SetTensorSizes(out);
+  out.lists = out.sent.size() > 1 || out.received.size() > 1;
+  // A kernel moves what its own arguments say, whatever the call was given.
+  const bool kernel = sources.kernel != nullptr && sources.kernel->in_elements;
+  const NcclName name = ParseNcclName(sources.kernel_name);
+  if (const DType said = ParseDType(out.said.dtype);
+      said != DType::kUnknown && (kernel || spec.dtype == DType::kUnknown)) {
+    spec.dtype = said;
+  }
+  spec.dtype = spec.dtype == DType::kUnknown ? name.dtype : spec.dtype;
+  if (name.op) {
+    spec.op = *name.op;
+    spec.op_recorded = true;
+  }
+  const bool recorded = (kernel || !tensors) && SetRecordedSizes(out.said, spec);
+  spec.bytes_known = recorded || tensors || spec.kind == CommKind::kBarrier;
+  if (spec.kind == CommKind::kBarrier) {
+    spec.in_bytes = spec.out_bytes = 0;
+  }
+  if (recorded) {
+    ClearOtherSide(spec);
+  }
+  SetSplits(sources, out.said, out);
+  out.group_size = ImpliedGroupSize(out);
+  SetRanks(out.said, out);
+  spec.sequence = out.said.sequence.value_or(-1);
+  spec.async = !out.blocking;
   return out;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <initializer_list>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -77,38 +77,18 @@ class Describer {
     std::int32_t& from = next_call_.try_emplace(thread, 0).first->second;
     const std::int32_t first = std::exchange(from, rank_.Op(call).subtree);
     const bool says = kernel.comm != nullptr && ParseCommKind(kernel.comm->collective);
-    if (says || KindOfCall(call) ||
+    if (says || KindOf(rank_.SourcesOf(call)) ||
         (!ParseNcclName(*kernel.name).send_recv && rank_.FirstIn(call, "nccl:coalesced") < 0)) {
       return {};
     }
     std::vector<std::int32_t> parts;
     for (std::int32_t i = first; i < call; ++i) {
       const Role role = rank_.RoleOf(i);
-      if (rank_.Op(i).thread == thread && role == Role::kCommCall && KindOfCall(i)) {
+      if (rank_.Op(i).thread == thread && role == Role::kCommCall && KindOf(rank_.SourcesOf(i))) {
         parts.push_back(i);
       }
     }
     return parts;
-  }
-
-  // What a call, its record_param_comms or its "nccl:" annotation says it is.
-  [[nodiscard]] std::optional<CommKind> KindOfCall(std::int32_t call) const {
-    for (const std::int32_t i :
-         {call, rank_.FirstIn(call, "record_param_comms"), rank_.FirstIn(call, "nccl:")}) {
-      if (i < 0) {
-        continue;
-      }
-      std::optional<CommKind> kind;
-      if (const HostNode* host = rank_.HostOf(i); host != nullptr && host->comm != nullptr) {
-        kind = ParseCommKind(host->comm->collective);
-      }
-      const std::string_view name = *rank_.Op(i).name;
-      kind = kind ? kind : ParseCommKind(name.starts_with("nccl:") ? name.substr(5) : name);
-      if (kind) {
-        return kind;
-      }
-    }
-    return std::nullopt;
   }
 
   // `alone`: the call is all that the kernel does; else one part of a batch, and the kernel's name
@@ -118,81 +98,26 @@ class Describer {
                        .thread = call < 0 ? -1 : rank_.Op(call).thread,
                        .start_ns = kernel.start_ns,
                        .end_ns = kernel.end_ns};
-    const std::int32_t record = rank_.FirstIn(call, "record_param_comms");
-    const HostNode* call_host = rank_.HostOf(call);
-    const HostNode* record_host = rank_.HostOf(record);
-    if (call_host != nullptr || record_host != nullptr) {
-      out.arguments = ReadCommArguments(call_host, record_host, nullptr);
-    }
-    out.arguments.blocking = false;  // the host continues; a stream waits
+    CommSources sources = rank_.SourcesOf(call);
+    CommAttributes group;  // a batch is of one group
     if (alone) {
-      SetKind(kernel, call, out.arguments.spec);
-    } else {
-      out.arguments.spec.kind = *KindOfCall(call);
+      sources.kernel = kernel.comm.get();
+      sources.kernel_name = IsNcclKernel(*kernel.name) ? std::string_view(*kernel.name) : "";
+    } else if (kernel.comm != nullptr) {
+      group.group_name = kernel.comm->group_name;
+      group.group_description = kernel.comm->group_description;
+      group.ranks = kernel.comm->ranks;
+      sources.kernel = &group;
     }
-    const CommAttributes* event = rank_.KinetoCommOf(record);
-    SetSizes(*kernel.name, {alone ? kernel.comm.get() : nullptr, event}, record_host,
-             out.arguments.spec);
-    out.NameGroup(record_host, {kernel.comm.get(), event});
+    out.arguments = ReadCommArguments(sources);
+    out.arguments.blocking = false;  // the host continues; a stream waits
+    CommSpec& spec = out.arguments.spec;
+    // A library launches nothing for no bytes.
+    if (spec.in_bytes + spec.out_bytes == 0 && spec.kind != CommKind::kBarrier &&
+        spec.in_splits.empty() && spec.out_splits.empty()) {
+      spec.bytes_known = false;
+    }
     return out;
-  }
-
-  void SetKind(const DeviceEvent& kernel, std::int32_t call, CommSpec& spec) {
-    const NcclName name = ParseNcclName(*kernel.name);
-    std::optional<CommKind> kind;
-    if (kernel.comm != nullptr) {
-      kind = ParseCommKind(kernel.comm->collective);
-    }
-    kind = kind ? kind : KindOfCall(call);
-    kind = kind ? kind : name.kind;
-    if (!kind) {
-      rank_.diagnostics.Count("transfer_kind_unknown",
-                              fmt::format("{}: {}", rank_.label, *kernel.name));
-    }
-    spec.kind = kind.value_or(name.send_recv ? CommKind::kAllToAll : CommKind::kAllReduce);
-    if (name.op) {
-      spec.op = *name.op;
-      spec.op_recorded = true;
-    }
-    if (spec.dtype == DType::kUnknown) {
-      spec.dtype = name.dtype;
-    }
-  }
-
-  // From the first of `comms` that has them, else from the host's record.
-  void SetSizes(const std::string& kernel, std::initializer_list<const CommAttributes*> comms,
-                const HostNode* record, CommSpec& spec) {
-    const auto set = [&spec](const CommAttributes& comm, DType dtype) {
-      const std::int64_t item = std::max<std::int64_t>(1, SizeOf(dtype));
-      spec.in_bytes = comm.in_elements * item;
-      spec.out_bytes = std::max<std::int64_t>(0, comm.out_elements) * item;
-    };
-    for (const CommAttributes* comm : comms) {
-      if (comm == nullptr || comm->in_elements < 0) {
-        continue;
-      }
-      if (const DType dtype = ParseDType(comm->dtype); dtype != DType::kUnknown) {
-        spec.dtype = dtype;
-      }
-      set(*comm, spec.dtype);
-      if (spec.kind == CommKind::kAllToAll || spec.in_splits.empty()) {
-        spec.in_splits = comm->in_splits;
-        spec.out_splits = comm->out_splits;
-      }
-      spec.sequence = spec.sequence < 0 ? comm->sequence : spec.sequence;
-      spec.peer = IsPointToPoint(spec.kind) ? static_cast<std::int32_t>(comm->peer) : -1;
-      break;
-    }
-    if (spec.in_bytes == 0 && record != nullptr && record->comm != nullptr &&
-        record->comm->in_elements > 0) {
-      set(*record->comm, ParseDType(record->comm->dtype));
-    }
-    if (spec.out_bytes == 0 && spec.kind == CommKind::kAllReduce) {
-      spec.out_bytes = spec.in_bytes;
-    }
-    if (spec.in_bytes + spec.out_bytes == 0 && spec.kind != CommKind::kBarrier) {
-      rank_.diagnostics.Count("transfer_size_unknown", fmt::format("{}: {}", rank_.label, kernel));
-    }
   }
 
   RankCapture& rank_;
@@ -200,12 +125,50 @@ class Describer {
   std::vector<TransferRecord> carried_;
 };
 
+// Whether the kernel is a transfer by what record_param_comms says of it. PyTorch's own kernels
+// (copies into one buffer) may be launched inside of it, too.
+bool HasCommArguments(const DeviceEvent& event) {
+  return event.comm != nullptr && event.name->find("at::native") == std::string::npos;
+}
+
 }  // namespace
 
 bool IsNcclKernel(std::string_view name) {
   const std::string lower = Lower(name.substr(0, name.find('(')));
   return (lower.find("nccl") != std::string::npos || lower.find("rccl") != std::string::npos) &&
          lower.find("kernel") != std::string::npos;
+}
+
+bool IsCommKernel(std::string_view name) {
+  if (IsNcclKernel(name)) {
+    return true;
+  }
+  // "void vllm::cross_device_reduce_1stage<…>(…)", "c10d::(anonymous namespace)::…".
+  std::string lower = Lower(name);
+  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
+  for (std::size_t at = lower.find(kUnnamed); at != std::string::npos; at = lower.find(kUnnamed)) {
+    lower.erase(at, kUnnamed.size());
+  }
+  lower.resize(std::min(lower.find_first_of("<("), lower.size()));
+  constexpr std::string_view kParts[] = {
+      "msccl",  // RCCL's and Microsoft's: "mscclKernel_Sum_…", "mscclpp::…"
+      "nvshmem",
+      "rocshmem",
+      "deep_ep::",            // dispatch and combine of experts' tokens
+      "cross_device_reduce",  // vLLM, SGLang, AITER
+      "quickreduce",
+      "one_shot_all_reduce",
+      "two_shot_all_reduce",
+      "multimem_all_",
+      "oneshotallreduce",
+      "twoshotallreduce",  // TensorRT-LLM
+      "allreduce_fusion",
+      "oneccl",
+      "hcom_",
+      "hccl",  // Ascend
+  };
+  return std::ranges::any_of(
+      kParts, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
 NcclName ParseNcclName(std::string_view name) {
@@ -249,10 +212,20 @@ NcclName ParseNcclName(std::string_view name) {
 std::vector<TransferRecord> FindDeviceTransfers(RankCapture& rank) {
   std::vector<TransferRecord> out;
   std::map<std::int32_t, int> kernels_of_call;
+  const std::vector<DeviceEvent>& events = rank.kineto.device.events;
+  // A call whose kernel has a library's name launched the others for it.
+  std::set<std::int32_t> named_calls;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (HasCommArguments(events[i]) && IsCommKernel(*events[i].name)) {
+      named_calls.insert(rank.EventLinkOf(static_cast<std::int32_t>(i)).node);
+    }
+  }
   Describer describer(rank);
-  for (std::size_t i = 0; i < rank.kineto.device.events.size(); ++i) {
-    const DeviceEvent& event = rank.kineto.device.events[i];
-    if (event.kind != DeviceEvent::Kind::kKernel || !IsNcclKernel(*event.name)) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const DeviceEvent& event = events[i];
+    const std::int32_t node = rank.EventLinkOf(static_cast<std::int32_t>(i)).node;
+    const bool by_arguments = HasCommArguments(event) && (node < 0 || !named_calls.contains(node));
+    if (event.kind != DeviceEvent::Kind::kKernel || !(by_arguments || IsCommKernel(*event.name))) {
       continue;
     }
     out.push_back(describer.Describe(static_cast<std::int32_t>(i)));

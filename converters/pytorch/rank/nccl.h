@@ -1,4 +1,4 @@
-// NCCL's and RCCL's kernels: what their names and arguments say of a transfer.
+// Communication kernels: which they are, and what their names and arguments say of a transfer.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,9 @@ namespace reprise::pytorch {
 // "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)", "ncclAllReduceRingLLKernel_sum_f32(ncclColl)",
 // RCCL's likewise.
 [[nodiscard]] bool IsNcclKernel(std::string_view name);
+// Those, and kernels of other libraries that move data between devices (MSCCL, NVSHMEM, DeepEP,
+// custom all-reduces, HCCL, …). Their names alone say no kind.
+[[nodiscard]] bool IsCommKernel(std::string_view name);
 
 struct NcclName {
   // SendRecv serves send, recv and every all_to_all: nothing then; nor for "ncclDevKernel_Generic".
@@ -24,16 +27,14 @@ struct NcclName {
 };
 [[nodiscard]] NcclName ParseNcclName(std::string_view name);
 
-// One transfer for every NCCL kernel, from what the kernel's arguments, the call that launched it,
-// its record_param_comms and its name say, in this order.
+// One transfer for every kernel that has arguments of record_param_comms, or a name of IsCommKernel
+// (comm_sources.h says what is believed of it).
 //
 // PyTorch opens a batch (batch_isend_irecv, a coalescing manager), issues its parts without
 // launching anything, and launches one kernel where it closes it: that kernel is the first part's
 // transfer, the other parts are transfers of the same time that it carried.
 //
-// Counts `transfer_kind_unknown` (taken as all_to_all where the kernel is SendRecv, else as
-// all_reduce), `transfer_size_unknown`, `call_with_several_kernels`, `batched_transfer` (parts
-// beyond the first).
+// Counts `call_with_several_kernels`, `batched_transfer` (parts beyond the first).
 [[nodiscard]] std::vector<TransferRecord> FindDeviceTransfers(RankCapture& rank);
 
 }  // namespace reprise::pytorch

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "converters/pytorch/kineto/kineto_host.h"
 #include "converters/pytorch/rank/identity.h"
@@ -53,27 +52,6 @@ void FindSteps(RankCapture& rank) {
   }
 }
 
-// The host trace's list is in order of creation; Kineto's names all ranks.
-void MergeGroups(RankCapture& rank) {
-  rank.groups = rank.host.groups.empty() ? rank.kineto.groups : rank.host.groups;
-  if (rank.groups.empty() && !rank.transfers.empty()) {
-    rank.groups.push_back({.name = "0", .description = "default_pg"});  // captures of 2023
-  }
-  for (GroupRecord& group : rank.groups) {
-    if (group.ranks.empty()) {
-      for (const GroupRecord& other : rank.kineto.groups) {
-        if (other.name == group.name && other.description == group.description) {
-          group.ranks = other.ranks;
-        }
-      }
-    }
-    if (group.ranks.empty()) {
-      group.ranks.resize(static_cast<std::size_t>(std::max(1, rank.world_size)));
-      std::iota(group.ranks.begin(), group.ranks.end(), 0);
-    }
-  }
-}
-
 // What parsing took and freed lies scattered among what was read; the peak comes later.
 void TrimHeap() {
 #ifdef __GLIBC__
@@ -108,6 +86,31 @@ std::int32_t RankCapture::FirstIn(std::int32_t call, std::string_view name) cons
     }
   }
   return -1;
+}
+
+CommSources RankCapture::SourcesOf(std::int32_t call) const {
+  if (call < 0 || InfoOf(call).kind != OpKind::kComm) {
+    return {};
+  }
+  const std::int32_t record = FirstIn(call, "record_param_comms");
+  const std::int32_t annotation = FirstIn(call, "nccl:");
+  CommSources out{.kineto = KinetoCommOf(record),
+                  .record = HostOf(record),
+                  .call = HostOf(call),
+                  .call_name = *Op(call).name};
+  constexpr std::string_view kPrefix = "nccl:";
+  if (annotation >= 0) {
+    out.annotation = std::string_view(*Op(annotation).name).substr(kPrefix.size());
+  }
+  return out;
+}
+
+std::string RankCapture::NameOf(const TransferRecord& transfer) const {
+  const std::int32_t operation = transfer.call >= 0 ? transfer.call : transfer.leaf;
+  const std::string* const name = transfer.device_event >= 0 ? Event(transfer.device_event).name
+                                  : operation >= 0           ? Op(operation).name
+                                                             : nullptr;
+  return fmt::format("{}: {}", label, name == nullptr ? "a transfer" : *name);
 }
 
 std::int32_t RankCapture::StepAt(std::int64_t time_ns) const {
@@ -157,7 +160,6 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
   FindTransfers(rank);
   FindSteps(rank);
   rank.ranges = FindRanges(rank);
-  MergeGroups(rank);
   if (!files.meta.empty()) {
     REPRISE_ASSIGN(rank.meta, ReadMeta(files.meta, rank.diagnostics));
   }

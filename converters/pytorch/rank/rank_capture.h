@@ -82,16 +82,9 @@ struct TransferRecord {
   std::int64_t wait_ns = -1;      // point-to-point: when the wait for it returned
   bool wait_blocked = false;      // … and the host had been doing nothing else before
   std::int64_t transfer_ns = -1;  // what is left of it after the last needed arrival
-  CommArguments arguments;        // .spec is complete once groups are assigned
-  // The group as the capture names it; empty if it doesn't.
-  std::string group_name;
-  std::string group_description;
-  std::vector<std::int32_t> group_ranks;
-  bool group_recorded = false;
-
-  // Sets the group as a host record says it or, where that does not, Kineto's, the first of them
-  // first; each of these may be nullptr.
-  void NameGroup(const HostNode* record, std::initializer_list<const CommAttributes*> comms);
+  // .spec is complete once groups are assigned; .said has what the capture says of the group.
+  CommArguments arguments;
+  [[nodiscard]] bool NamesGroup() const { return !arguments.said.group_name.empty(); }
 };
 
 // The files of one rank; meta is optional.
@@ -110,7 +103,8 @@ struct RankCapture {
   OperationList list;
   std::vector<Classified> roles;  // parallel to list.operations
   DeviceLinks links;
-  std::vector<GroupRecord> groups;  // of this rank, in order of creation, ranks filled in
+  // Of this rank, in order of creation; with their members once SettleGroups has run.
+  std::vector<GroupRecord> groups;
   std::vector<TransferRecord> transfers;
   std::int64_t base_ns = 0;                   // start of the first step, since the epoch
   std::vector<Step> steps;                    // relative to base_ns; as marked until FrameSteps
@@ -159,6 +153,11 @@ struct RankCapture {
   [[nodiscard]] const CommAttributes* KinetoCommOf(std::int32_t i) const {
     return i < 0 ? nullptr : KinetoEventOf(i).comm.get();
   }
+  // What is recorded of a call of Role::kCommCall, or of any operation inside of one; nothing of
+  // other operations, whose names mean something else.
+  [[nodiscard]] CommSources SourcesOf(std::int32_t call) const;
+  // "rank 0: ncclDevKernel_AllReduce_…", for messages.
+  [[nodiscard]] std::string NameOf(const TransferRecord& transfer) const;
   // The first operation in `call`, itself included, whose name begins so; -1: none.
   [[nodiscard]] std::int32_t FirstIn(std::int32_t call, std::string_view name) const;
   // The step in which a host operation is that starts then (since the epoch): the last one marked

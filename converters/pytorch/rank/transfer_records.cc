@@ -28,6 +28,7 @@ class TransferFinder {
     if (rank_.kineto.untimed) {
       AddIssued();
     }
+    CountSplits();
     for (const std::int32_t call : CallsWithoutTransfer()) {
       rank_.diagnostics.Count(
           "call_without_transfer",
@@ -103,13 +104,10 @@ class TransferFinder {
 
   [[nodiscard]] TransferRecord Describe(std::int32_t call, std::int32_t leaf) const {
     TransferRecord out{.call = call, .leaf = leaf};
-    const std::int32_t record = rank_.FirstIn(call, "record_param_comms");
-    const HostNode* record_node = HostOf(record);
-    out.arguments = ReadCommArguments(HostOf(call), record_node, HostOf(leaf));
-    const CommAttributes* comm = rank_.KinetoCommOf(record);
-    out.NameGroup(record_node, {comm});
-    CommSpec& spec = out.arguments.spec;
-    spec.sequence = comm != nullptr && spec.sequence < 0 ? comm->sequence : spec.sequence;
+    CommSources sources = rank_.SourcesOf(call);
+    sources.leaf = HostOf(leaf);
+    out.arguments = ReadCommArguments(sources);
+    const CommSpec& spec = out.arguments.spec;
     out.start_ns = Op(leaf).start_ns;
     out.end_ns = Op(leaf).end_ns;
     out.thread = call < 0 ? -1 : Op(call).thread;
@@ -124,18 +122,25 @@ class TransferFinder {
 
   void AddIssued() {
     for (const std::int32_t i : CallsWithoutTransfer()) {
-      const HostNode* call = HostOf(i);
-      const HostNode* record = HostOf(rank_.FirstIn(i, "record_param_comms"));
-      const HostNode* source = record != nullptr && record->comm != nullptr ? record : call;
-      if (source == nullptr ||
-          !ParseCommKind(source->comm != nullptr ? source->comm->collective : *source->name)) {
+      const CommSources sources = rank_.SourcesOf(i);
+      if (!KindOf(sources)) {
         continue;
       }
       TransferRecord transfer{.call = i, .thread = Op(i).thread};
-      transfer.arguments = ReadCommArguments(call, record, nullptr);
-      transfer.NameGroup(record, {});
+      transfer.arguments = ReadCommArguments(sources);
       transfer.start_ns = transfer.end_ns = Op(i).end_ns;
       transfers_.push_back(std::move(transfer));
+    }
+  }
+
+  void CountSplits() {
+    for (const TransferRecord& transfer : transfers_) {
+      if (transfer.arguments.sends_part) {
+        rank_.diagnostics.Count("transfer_sends_part", rank_.NameOf(transfer));
+      }
+      if (transfer.arguments.splits_unknown) {
+        rank_.diagnostics.Count("transfer_splits_unknown", rank_.NameOf(transfer));
+      }
     }
   }
 
@@ -161,27 +166,6 @@ class TransferFinder {
 };
 
 }  // namespace
-
-void TransferRecord::NameGroup(const HostNode* record,
-                               std::initializer_list<const CommAttributes*> comms) {
-  if (record != nullptr && record->comm != nullptr) {
-    group_name = record->comm->group_name;
-    group_description = record->comm->group_description;
-  }
-  for (const CommAttributes* comm : comms) {
-    if (comm == nullptr) {
-      continue;
-    }
-    if (group_name.empty()) {
-      group_name = comm->group_name;
-      group_description = comm->group_description;
-    }
-    if (group_ranks.empty()) {
-      group_ranks.assign(comm->ranks.begin(), comm->ranks.end());
-    }
-  }
-  group_recorded = !group_name.empty();
-}
 
 void FindTransfers(RankCapture& rank) { TransferFinder(rank).Run(); }
 
