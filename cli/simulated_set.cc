@@ -15,6 +15,7 @@
 #include "replayer/plan/known_work.h"
 #include "report/nodes/intervals.h"
 #include "run/run.h"
+#include "simulator/device_operations.h"
 #include "timing/dry_run.h"
 
 namespace reprise {
@@ -100,6 +101,14 @@ Status SimulatedSet::Prepare() {
 // The capture names its device, not its nodes: where the target has the same device, it is taken to
 // be the target's machine, so that nothing changes but what the user sets.
 Status SimulatedSet::FindSource(const DrySet& set) {
+  // First of all: no --captured-on helps.
+  if (options.to && options.to->device.kind == DeviceKind::kGpu && !HasStreams(set.graphs)) {
+    return BadInput(fmt::format(
+        "the set has nodes of host threads (CPU) alone, and {} is a GPU machine: nothing says what "
+        "a GPU takes for them. Simulate it on the machine of the recording (--machine recorded) or "
+        "on a described CPU machine, or capture the job on a GPU",
+        options.to->name));
+  }
   if (!options.to || options.from) {
     return {};
   }
