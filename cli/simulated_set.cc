@@ -104,9 +104,9 @@ Status SimulatedSet::FindSource(const DrySet& set) {
   // First of all: no --captured-on helps.
   if (options.to && options.to->device.kind == DeviceKind::kGpu && !HasStreams(set.graphs)) {
     return BadInput(fmt::format(
-        "the set has nodes of host threads (CPU) alone, and {} is a GPU machine: nothing says what "
-        "a GPU takes for them. Simulate it on the machine of the recording (--machine recorded) or "
-        "on a described CPU machine, or capture the job on a GPU",
+        "the set was captured on a CPU (its nodes are of host threads alone), and {} is a GPU "
+        "machine: nothing says what a GPU takes for them. Capture the job on a GPU, or simulate it "
+        "on a CPU machine (--machine recorded, or a file)",
         options.to->name));
   }
   if (!options.to || options.from) {
@@ -126,10 +126,12 @@ Status SimulatedSet::FindSource(const DrySet& set) {
   }
   const std::vector<std::string> known = MachinesOfDevice(device);
   if (known.empty()) {
-    return BadInput(fmt::format(
-        "the set was captured on {}, which no built-in machine has; describe that machine "
-        "(docs/machine_format.md) and name the file with --captured-on",
-        device.empty() ? "a device that it does not name" : "'" + ShownText(device) + "'"));
+    return BadInput(
+        fmt::format("the set was captured on {}; name that machine with --captured-on: a built-in "
+                    "one (`reprise "
+                    "list machines`), or a file that describes it (docs/machine_format.md)",
+                    device.empty() ? "a device that it does not name"
+                                   : "'" + ShownText(device) + "', which no built-in machine has"));
   }
   REPRISE_ASSIGN(options.from, LoadMachine(known.front()));
   return {};

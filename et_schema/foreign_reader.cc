@@ -64,8 +64,8 @@ bool SchemaEvidence::AddFirst(std::string_view message) {
       const bool old = LooksLikeOldAttribute(bytes);
       old_header = old_header || (field == 1 && !node_first && old);
       // An attribute begins with the tag of its name, which is a line feed as text.
-      new_header = new_header || (field == 1 && !node_first && !old && !bytes.empty() &&
-                                  bytes.front() != '\n');
+      new_header = new_header ||
+                   (field == 1 && !node_first && !old && !bytes.empty() && bytes.front() != '\n');
       return std::optional(true);
     }
     return std::optional<bool>();

@@ -171,14 +171,16 @@ class Ordering {
       const bool by_match = phase_[at] == Phase::kStarted;
       at = BlockerOf(at);
       if (++length <= kMaxNamed) {
-        text += fmt::format(" waits for {}{}", by_match ? "its transfer's member " : "", NameOf(at));
+        text +=
+            fmt::format(" waits for {}{}", by_match ? "its transfer's member " : "", NameOf(at));
       }
     } while (at != i);
     if (length > kMaxNamed) {
       text += fmt::format(" … ({} nodes in all)", length);
     }
-    return text + "; none of them can ever start: remove one of these dependencies from what was "
-                  "converted, and convert it again";
+    return text +
+           "; none of them can ever start: remove one of these dependencies from what was "
+           "converted, and convert it again";
   }
 
   const TimingGraph& graph_;

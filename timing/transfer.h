@@ -21,7 +21,7 @@ struct TransferMember {
   std::int64_t start_ns = 0;  // arrival, on one clock for all members
   std::int64_t end_ns = 0;
   CommKind kind = CommKind::kAllReduce;
-  bool root = false;  // CommSpec::root, or the send of a pair
+  bool root = false;                      // CommSpec::root, or the send of a pair
   SendEnd send_end = SendEnd::kReceived;  // of a send
 };
 

@@ -40,9 +40,10 @@ Result<std::int32_t> RanksOf(const ConvertRequest& request, const Workload& work
         request.input_file));
   }
   if (*workload.ranks > kMaxRanks) {
-    return BadInput(fmt::format("{}: line 1: all_gpus: {}: at most {} ranks are converted; give "
-                                "fewer with --ranks",
-                                request.input_file, *workload.ranks, kMaxRanks));
+    return BadInput(
+        fmt::format("{}: line 1: all_gpus: {}: at most {} ranks are converted; give "
+                    "fewer with --ranks",
+                    request.input_file, *workload.ranks, kMaxRanks));
   }
   return static_cast<std::int32_t>(*workload.ranks);
 }
@@ -75,7 +76,8 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   }
   TraceMetadata metadata;
   metadata.world_size = ranks;
-  metadata.source = fmt::format("{} text workload {}", workload.simai ? "simai" : "astra-sim", workload.type);
+  metadata.source =
+      fmt::format("{} text workload {}", workload.simai ? "simai" : "astra-sim", workload.type);
   metadata.steps = finished.steps;
   metadata.diagnostics = report.diagnostics.Counts();
   const std::map<std::string, ProcessGroup> all = groups.All();

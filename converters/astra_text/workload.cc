@@ -130,8 +130,8 @@ class Parser {
       const auto value = i + 1 < words_.size() ? Number(words_[i + 1]) : std::nullopt;
       const bool list = name == "checkpoints:" || name == "checkpoint_initiates:";
       const bool experts = name == "ep:" || name == "expert_parallel_npu_group:";
-      const bool known = list || experts || name == "model_parallel_NPU_group:" ||
-                         name == "pp:" || name == "all_gpus:";
+      const bool known = list || experts || name == "model_parallel_NPU_group:" || name == "pp:" ||
+                         name == "all_gpus:";
       // Of SimAI's generators alone. pp_comm has a fraction where tensors are shared out.
       out.simai = out.simai || name == "all_gpus:" || name == "pp:" || name == "vpp:" ||
                   name == "ga:" || name == "pp_comm:" || name == "expert_parallel_npu_group:";
@@ -237,9 +237,8 @@ class Parser {
     REPRISE_ASSIGN(layer.input_gradient, ReadPhase(5, Scope::kModel));
     REPRISE_ASSIGN(layer.weight_gradient, ReadPhase(8, Scope::kData));
     REPRISE_ASSIGN(layer.update_ns, ReadAmount(11));
-    for (std::int64_t* const time_ns :
-         {&layer.forward.compute_ns, &layer.input_gradient.compute_ns,
-          &layer.weight_gradient.compute_ns, &layer.update_ns}) {
+    for (std::int64_t* const time_ns : {&layer.forward.compute_ns, &layer.input_gradient.compute_ns,
+                                        &layer.weight_gradient.compute_ns, &layer.update_ns}) {
       *time_ns *= unit_ns;
     }
     return {};
@@ -275,9 +274,9 @@ class Parser {
     } else if (transformer_ && ends("_EP")) {
       phase.scope = Scope::kExpert;
     }
-    for (const CommKind kind : {CommKind::kAllReduce, CommKind::kAllGather,
-                                CommKind::kReduceScatter, CommKind::kAllToAll,
-                                CommKind::kBroadcast}) {
+    for (const CommKind kind :
+         {CommKind::kAllReduce, CommKind::kAllGather, CommKind::kReduceScatter, CommKind::kAllToAll,
+          CommKind::kBroadcast}) {
       if (ParseCommKind(word) == kind) {
         phase.transfer = kind;
         return phase;

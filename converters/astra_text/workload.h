@@ -57,7 +57,7 @@ struct Workload {
   bool simai = false;
   std::optional<std::int64_t> ranks;   // all_gpus
   std::int64_t pipeline_parallel = 1;  // stages, whose ranks stand in a row
-  std::vector<std::string> not_used;    // words of the first line that mean nothing here
+  std::vector<std::string> not_used;   // words of the first line that mean nothing here
   std::vector<Layer> layers;
 };
 

@@ -183,9 +183,8 @@ void MarkUnreceived(std::vector<RankTrace>& traces) {
       }
     }
   };
-  for_each(CommKind::kRecv, [&](const RankTrace&, const Node&, const SequenceKey& key) {
-    ++receives[key];
-  });
+  for_each(CommKind::kRecv,
+           [&](const RankTrace&, const Node&, const SequenceKey& key) { ++receives[key]; });
   for_each(CommKind::kSend, [&](RankTrace& trace, Node& node, const SequenceKey& key) {
     CommSpec& spec = *node.comm;
     const auto known = receives.find(key);
@@ -193,9 +192,9 @@ void MarkUnreceived(std::vector<RankTrace>& traces) {
         spec.index >= (known == receives.end() ? 0 : known->second)) {
       spec.send_end = SendEnd::kUnreceived;
       spec.outside = true;
-      trace.diagnostics.Count("send_without_receive",
-                              fmt::format("{}: node {} ({}), to rank {}", trace.path, node.id,
-                                          node.name, spec.peer));
+      trace.diagnostics.Count(
+          "send_without_receive",
+          fmt::format("{}: node {} ({}), to rank {}", trace.path, node.id, node.name, spec.peer));
       trace.metadata.diagnostics = trace.diagnostics.Counts();
     }
   });

@@ -51,6 +51,11 @@ class ForeignTraceBuilder {
       AddCallers(from, node);
       FillKind(from, became, node);
       FillTime(from, node);
+      // Simulators take what does not say where it runs for work of the device.
+      if (!trace_.captured && node.actor.kind == Actor::Kind::kThread &&
+          from.Find("is_cpu_op") == nullptr && node.type == NodeType::kComp) {
+        node.actor = {.kind = Actor::Kind::kStream, .id = 0, .device = 0};
+      }
       if (!trace_.captured && node.comm && node.comm->kind == CommKind::kSend) {
         node.comm->send_end = SendEnd::kSent;
       }
@@ -91,6 +96,7 @@ class ForeignTraceBuilder {
     if (node.type == kStorage || node.type == kBatch || node.type == kCheckpoint) {
       Count("storage_node", node);
       node.type = kComp;
+      node.Set("is_cpu_op", true);  // the host's
       return NodeType::kInvalid;
     }
     const bool message = node.type == kSend || node.type == kRecv;

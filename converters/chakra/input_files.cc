@@ -86,9 +86,9 @@ Result<std::map<std::string, ProcessGroup>> GroupsBeside(const std::string& dire
     }
   }
   if (others.size() > 1) {
-    return BadInput(fmt::format(
-        "{}: several files list process groups ({}); call the one of this job {}", directory,
-        fmt::join(others, ", "), kGroupsFile));
+    return BadInput(
+        fmt::format("{}: several files list process groups ({}); call the one of this job {}",
+                    directory, fmt::join(others, ", "), kGroupsFile));
   }
   return others.empty() ? std::map<std::string, ProcessGroup>()
                         : ReadGroups(directory, *others.begin());

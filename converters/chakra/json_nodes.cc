@@ -51,9 +51,9 @@ std::optional<T> Integer(element value) {
 
 std::optional<std::uint32_t> TypeNumber(element value) {
   constexpr std::array<std::string_view, 11> kNames = {
-      "INVALID_NODE",   "METADATA_NODE",  "MEM_LOAD_NODE", "MEM_STORE_NODE",
-      "COMP_NODE",      "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE",
-      "STORAGE_NODE",   "BATCH_NODE",     "CHECKPOINT_NODE"};
+      "INVALID_NODE", "METADATA_NODE",  "MEM_LOAD_NODE",  "MEM_STORE_NODE",
+      "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE",
+      "STORAGE_NODE", "BATCH_NODE",     "CHECKPOINT_NODE"};
   if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
     for (std::uint32_t i = 0; i < kNames.size(); ++i) {
       if (text == kNames.at(i)) {

@@ -125,8 +125,8 @@ std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet&
   }
   if (counts.untimed > 0) {
     notes.push_back(fmt::format(
-        "warning: no time is recorded for {}, which counts as 0 here; `reprise simulate --machine` "
-        "models it",
+        "warning: no time is recorded for {}: 0 is taken here; `reprise simulate --machine NAME` "
+        "models what it can",
         Counted(counts.untimed, "node")));
   }
   if (!options.streams.empty()) {

@@ -130,8 +130,8 @@ std::vector<std::string> PredictionWarnings(const std::map<std::string, std::str
         100 * unknown));
   }
   if (const std::string nodes = TextIn(options, "modelled_nodes"); !nodes.empty()) {
-    warnings.push_back(
-        fmt::format("No time was recorded for {} nodes: the machine's model says what they take.", nodes));
+    warnings.push_back(fmt::format(
+        "No time was recorded for {} nodes: the machine's model says what they take.", nodes));
   }
   if (const std::string nodes = TextIn(options, "nodes_without_time"); !nodes.empty()) {
     warnings.push_back(fmt::format(
