@@ -8,6 +8,7 @@
 #include "cli/operator_work.h"
 #include "cli/output_file.h"
 #include "converters/astra_sim/export.h"
+#include "core/text.h"
 #include "et_schema/chakra_json.h"
 #include "et_schema/trace_set.h"
 
@@ -79,6 +80,15 @@ void PrintReport(const astra_sim::Report& report, const std::string& output) {
       output, output);
 }
 
+// "0-3,6"
+std::string PresentRanks(const TraceSet& set) {
+  std::vector<std::int32_t> ranks;
+  for (const auto& [rank, file] : set.files) {
+    ranks.push_back(rank);
+  }
+  return NumbersText(ranks);
+}
+
 Status CheckFilePerRank(const TraceSet& set, std::string_view what, bool all) {
   return all ? Status{}
              : set.CheckRankByRank(what,
@@ -141,7 +151,14 @@ Status ExportAstraSim(const std::string& input, const std::string& output,
   if (!fs::is_directory(input, error)) {
     return UsageError(fmt::format("{}: --to astra-sim takes the directory of a trace set", input));
   }
-  REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(input));
+  if (!set.missing.empty()) {
+    return BadInput(fmt::format(
+        "{}: {}, and ASTRA-sim needs every rank's; bring them, or take what is there: `reprise "
+        "export --to chakra-json` writes a file of each rank, and `reprise simulate --ranks {}` "
+        "simulates them",
+        input, set.MissingRanks(), PresentRanks(set)));
+  }
   REPRISE_TRY(set.Verify());
   REPRISE_TRY(CheckFilePerRank(set, "ASTRA-sim reads a file of each rank", all));
   astra_sim::Request request{.set_directory = input,
@@ -170,8 +187,12 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
     fmt::print("{} nodes\nwrote {}\n", nodes, output);
     return {};
   }
-  REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(input));
-  REPRISE_TRY(set.Verify());
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(input));
+  if (set.missing.empty()) {
+    REPRISE_TRY(set.Verify());
+  } else {
+    fmt::print("note: {}: those of rank {} are written\n", set.MissingRanks(), PresentRanks(set));
+  }
   REPRISE_TRY(CheckFilePerRank(set, "chakra-json has a file of each rank", all));
   fs::create_directories(output, error);
   if (error) {

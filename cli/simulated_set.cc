@@ -15,6 +15,7 @@
 #include "replayer/plan/known_work.h"
 #include "report/nodes/intervals.h"
 #include "run/run.h"
+#include "simulator/device_operations.h"
 #include "timing/dry_run.h"
 
 namespace reprise {
@@ -100,6 +101,14 @@ Status SimulatedSet::Prepare() {
 // The capture names its device, not its nodes: where the target has the same device, it is taken to
 // be the target's machine, so that nothing changes but what the user sets.
 Status SimulatedSet::FindSource(const DrySet& set) {
+  // First of all: no --captured-on helps.
+  if (options.to && options.to->device.kind == DeviceKind::kGpu && !HasStreams(set.graphs)) {
+    return BadInput(fmt::format(
+        "the set was captured on a CPU (its nodes are of host threads alone), and {} is a GPU "
+        "machine: nothing says what a GPU takes for them. Capture the job on a GPU, or simulate it "
+        "on a CPU machine (--machine recorded, or a file)",
+        options.to->name));
+  }
   if (!options.to || options.from) {
     return {};
   }
@@ -117,10 +126,12 @@ Status SimulatedSet::FindSource(const DrySet& set) {
   }
   const std::vector<std::string> known = MachinesOfDevice(device);
   if (known.empty()) {
-    return BadInput(fmt::format(
-        "the set was captured on {}, which no built-in machine has; describe that machine "
-        "(docs/machine_format.md) and name the file with --captured-on",
-        device.empty() ? "a device that it does not name" : "'" + ShownText(device) + "'"));
+    return BadInput(
+        fmt::format("the set was captured on {}; name that machine with --captured-on: a built-in "
+                    "one (`reprise "
+                    "list machines`), or a file that describes it (docs/machine_format.md)",
+                    device.empty() ? "a device that it does not name"
+                                   : "'" + ShownText(device) + "', which no built-in machine has"));
   }
   REPRISE_ASSIGN(options.from, LoadMachine(known.front()));
   return {};

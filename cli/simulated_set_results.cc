@@ -63,6 +63,12 @@ std::map<std::string, std::string> SimulatedSet::Describe() const {
     described["without_rate"] = fmt::format("{}", fmt::join(without_rate, ", "));
   }
   described.merge(power.Describe());
+  if (summary.modelled > 0) {
+    described["modelled_nodes"] = std::to_string(summary.modelled);
+  }
+  if (summary.without_time > 0) {
+    described["nodes_without_time"] = std::to_string(summary.without_time);
+  }
   const auto share = [](double value) { return fmt::format("{:.4f}", value); };
   described["unknown_share"] = share(UnknownShare(summary));
   described["default_share"] = share(Share(summary.by_default_ns, summary.operations_ns));

@@ -164,8 +164,10 @@ class Finisher {
       listed += fmt::format("{} ({}), ", nodes_[walk[i]].id, nodes_[walk[i]].name);
     }
     return BadInput(fmt::format(
-        "{}: cycle of {} nodes, each waits for the next: {}{}; {} nodes can never start", path_,
-        walk.size(), listed,
+        "{}: cycle of {} nodes, each waits for the next: {}{}; {} nodes can never start: remove "
+        "one "
+        "of these dependencies from the file",
+        path_, walk.size(), listed,
         walk.size() > kMaxListed ? std::string("…") : std::to_string(nodes_[walk.front()].id),
         nodes_.size() - order_.size()));
   }

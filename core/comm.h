@@ -87,6 +87,14 @@ enum class GroupCertainty : std::uint8_t {
 };
 REPRISE_NAMES(GroupCertainty, "recorded", "inferred", "unknown");
 
+// When a send ends.
+enum class SendEnd : std::uint8_t {
+  kReceived,    // with its receive, as NCCL's and gloo's do
+  kSent,        // without it, as in simulators: the receive waits for the send, never the reverse
+  kUnreceived,  // likewise, and no rank has a receive for it: nothing is sent
+};
+REPRISE_NAMES(SendEnd, "received", "sent", "unreceived");
+
 // One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's. What
 // the trace does not say is unknown, and not a number: LacksOf.
 struct CommSpec {
@@ -112,8 +120,9 @@ struct CommSpec {
   ReduceOp op = ReduceOp::kSum;
   bool op_recorded = false;  // c10d hides the operation in an <Object>; kSum is then assumed
   bool async = false;        // the issuing call returned before the transfer ended
-  // The other side is not replayed: the transfer takes its recorded time and moves no data. Never
-  // in files.
+  SendEnd send_end = SendEnd::kReceived;
+  // The other side is not replayed, or there is none (kUnreceived): the transfer takes its recorded
+  // time and moves no data. Never in files.
   bool outside = false;
   bool operator==(const CommSpec&) const = default;
 };

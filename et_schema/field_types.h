@@ -111,6 +111,7 @@ using Class = Named<OpClass>;
 using Type = Named<DType>;
 using Reduction = Named<ReduceOp>;
 using Certainty = Named<GroupCertainty>;
+using Ending = Named<SendEnd>;
 // A collective, written as Chakra's CollectiveCommType.
 struct Collective : NumberType<CommKind> {
   static constexpr std::string_view kName = "int64";

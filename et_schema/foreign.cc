@@ -64,7 +64,7 @@ class WireDecoder : public ForeignDecoder {
     message_.set_type(static_cast<pb::NodeType>(from.type));
     message_.mutable_data_deps()->Add(from.data_deps.begin(), from.data_deps.end());
     message_.set_start_time_micros(from.start_micros);
-    message_.set_duration_micros(from.duration_micros);
+    message_.set_duration_micros(from.duration_micros.value_or(0));
     FillIo(from.inputs, *message_.mutable_inputs());
     FillIo(from.outputs, *message_.mutable_outputs());
     for (const ForeignAttribute& attribute : from.attributes) {

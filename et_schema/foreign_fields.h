@@ -92,14 +92,26 @@ template <typename Node, typename Add>
     if ((field == 4 || field == 5) && (varint || delimited)) {
       return std::optional(AddIds(cursor, wire, field == 4 ? node.ctrl_deps : node.data_deps));
     }
-    if ((field == 6 || field == 7) && varint) {
-      return std::optional(cursor.Varint(field == 6 ? node.start_micros : node.duration_micros));
+    if (field == 6 && varint) {
+      return std::optional(cursor.Varint(node.start_micros));
+    }
+    if (field == 7 && varint) {
+      std::uint64_t micros = 0;
+      const bool ok = cursor.Varint(micros);
+      node.duration_micros = micros;
+      return std::optional(ok);
     }
     if ((field == 8 || field == 9) && delimited) {
       return std::optional(cursor.Bytes(bytes) &&
                            ParseIo(bytes, field == 8 ? node.inputs : node.outputs));
     }
-    return ParseCommon(field, wire, cursor, node);
+    const std::optional<bool> common = ParseCommon(field, wire, cursor, node);
+    if constexpr (requires { node.unknown_fields; }) {
+      if (!common) {
+        node.unknown_fields.push_back(field);
+      }
+    }
+    return common;
   });
 }
 

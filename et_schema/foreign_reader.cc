@@ -20,10 +20,23 @@ struct SchemaEvidence {
   bool second_layout = false;         // numbers in field 5, strings in 6 of an attribute: 0.0.2
   bool new_attributes = false;        // a node has named attributes in field 10
   bool communication_fields = false;  // a node has numbers where later ones have strings: 0.0.1
+  bool new_header = false;            // the header has a version, as today's
+  bool storage = false;               // a node's field 11 has no name: it is no attribute
   // False: not a message of any of them.
   [[nodiscard]] bool AddFirst(std::string_view message);
   [[nodiscard]] bool Add(std::string_view message);
 };
+
+// As every attribute before 0.0.4, and no StorageInfo.
+bool HasAName(std::string_view message) {
+  bool name = false;
+  return ForEachField(message,
+                      [&](std::uint32_t field, WireType wire, WireCursor&) {
+                        name = name || (field == 1 && wire == WireType::kBytes);
+                        return std::optional<bool>();
+                      }) &&
+         name;
+}
 
 // Name and type enum, as every attribute before 0.0.4 has them.
 bool LooksLikeOldAttribute(std::string_view message) {
@@ -48,7 +61,11 @@ bool SchemaEvidence::AddFirst(std::string_view message) {
         return std::optional(false);
       }
       known = true;
-      old_header = old_header || (field == 1 && !node_first && LooksLikeOldAttribute(bytes));
+      const bool old = LooksLikeOldAttribute(bytes);
+      old_header = old_header || (field == 1 && !node_first && old);
+      // An attribute begins with the tag of its name, which is a line feed as text.
+      new_header = new_header ||
+                   (field == 1 && !node_first && !old && !bytes.empty() && bytes.front() != '\n');
       return std::optional(true);
     }
     return std::optional<bool>();
@@ -74,6 +91,10 @@ bool SchemaEvidence::Add(std::string_view message) {
           new_attributes || (ParseAttribute(bytes, raw) && !raw.name.empty() && raw.field != 0);
       return std::optional(true);
     }
+    if (!HasAName(bytes)) {
+      storage = true;
+      return std::optional(true);
+    }
     old_attributes = true;
     static_cast<void>(ForEachField(bytes, [&](std::uint32_t inner, WireType type, WireCursor&) {
       second_layout = second_layout || (inner == 5 && type == WireType::kVarint) ||
@@ -85,10 +106,13 @@ bool SchemaEvidence::Add(std::string_view message) {
 }
 
 WireSchema SchemaOf(const SchemaEvidence& evidence) {
+  if (evidence.new_header) {
+    return WireSchema::kFourth;
+  }
   if (evidence.old_attributes || evidence.old_header) {
     return evidence.second_layout ? WireSchema::kSecond : WireSchema::kThird;
   }
-  if (!evidence.node_first || evidence.new_attributes) {
+  if (!evidence.node_first || evidence.new_attributes || evidence.storage) {
     return WireSchema::kFourth;
   }
   return evidence.communication_fields ? WireSchema::kFirst : WireSchema::kThird;

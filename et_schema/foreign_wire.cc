@@ -217,7 +217,7 @@ bool ParseFirst(std::string_view message, ForeignNode& node) {
         }
         std::uint64_t bits = 0;
         if (field == 7 && varint) {
-          return std::optional(cursor.Varint(node.duration_micros));
+          return std::optional(cursor.Varint(node.duration_micros.emplace()));
         }
         if (field > 4 && varint) {
           const bool read = cursor.Varint(bits);

@@ -30,6 +30,10 @@ std::optional<GroupCertainty> ParseNamed(std::string_view text, field::Certainty
   return ParseName<GroupCertainty>(text);
 }
 
+std::optional<SendEnd> ParseNamed(std::string_view text, field::Ending) {
+  return ParseName<SendEnd>(text);
+}
+
 // What depends on other attributes is decided by the functions below.
 constexpr bool IsDecidedApart(Attribute attribute) {
   return attribute == Attribute::kOpKind || attribute == Attribute::kOpClass ||
@@ -226,6 +230,7 @@ void NodeDecoder::DeriveComm(CommSpec& spec) {
     spec.peer = ToInt32(
         raw_.Number(spec.kind == CommKind::kSend ? Attribute::kCommDst : Attribute::kCommSrc, -1));
   }
+  spec.outside = spec.send_end == SendEnd::kUnreceived;
   if (raw_.Has(Attribute::kCommReduceOp) && !ParseReduceOp(raw_.Text(Attribute::kCommReduceOp))) {
     Count("unknown_reduce_op");
   }

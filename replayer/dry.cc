@@ -159,7 +159,10 @@ Result<ReplayOutcome> DryOnOneRank(const ReplayRequest& request, const DrySimula
         "choose some with --ranks, or `reprise simulate` it, which takes each class once"));
   }
   ScheduledRanks simulated;
-  REPRISE_ASSIGN(const PartCounts counts, LoadAll(set, mapping, options, simulated));
+  REPRISE_ASSIGN(PartCounts counts, LoadAll(set, mapping, options, simulated));
+  if (simulation.replace_times) {
+    counts.untimed = 0;  // what replaces times says what it did without them
+  }
   REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
   std::map<std::string, std::string> part = DescribePart(options, mapping);
   part.merge(DescribeTimes(options));

@@ -83,6 +83,7 @@ REPRISE_PARSE(TimeSource, kNone)
 REPRISE_PARSE(CommKind, kBarrier)
 REPRISE_PARSE(GroupCertainty, kUnknown)
 REPRISE_PARSE(ReduceOp, kSum)
+REPRISE_PARSE(SendEnd, kReceived)
 REPRISE_PARSE(MetricKind, kGauge)
 #undef REPRISE_PARSE
 inline void Parse(std::string_view text, DType& value) { value = ParseDType(text); }

@@ -118,9 +118,10 @@ class ClassSimulator {
   }
 
   // Without its dependencies.
-  void AddNode(std::int64_t duration_ns, const ClassMatches::Member& member, ArrivalNeed need,
-               bool root, TimeSource source) {
+  void AddNode(NodeName name, std::int64_t duration_ns, const ClassMatches::Member& member,
+               ArrivalNeed need, bool root, TimeSource source) {
     TimingGraph& timing = result_.timing;
+    timing.names.push_back(name);
     timing.duration_ns.push_back(duration_ns);
     timing.delay_ns.push_back(0);
     timing.transfer_ns.push_back(member.transfer_ns);
@@ -162,7 +163,8 @@ class ClassSimulator {
         duration_ns = std::llround(options_.machine.host.launch_ns.value);
         source = TimeSourceOf(options_.machine.host.launch_ns.source);
       }
-      AddNode(duration_ns, member, need, root, duration_ns > 0 ? source : TimeSource::kRecorded);
+      AddNode({own.first_rank, program.id(i)}, duration_ns, member, need, root,
+              duration_ns > 0 ? source : TimeSource::kRecorded);
       if (slows_) {
         device_.push_back(number);
         stretch_.push_back(stretch);
@@ -195,7 +197,8 @@ class ClassSimulator {
         const Index launch = timing.deps[d];
         const auto [at, added] = latency_of.try_emplace(launch, timing.size());
         if (added) {
-          AddNode(latency_ns, {}, ArrivalNeed::kAll, false, TimeSource::kDatasheet);
+          AddNode(timing.names[launch], latency_ns, {}, ArrivalNeed::kAll, false,
+                  TimeSource::kDatasheet);
           timing.deps.push_back(launch);
           timing.reasons.push_back(static_cast<std::uint8_t>(EdgeReason::kLaunch));
           timing.dep_offset.push_back(static_cast<Index>(timing.deps.size()));

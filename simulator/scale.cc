@@ -104,7 +104,7 @@ class Scaler {
     REPRISE_TRY(CheckKinds());
     ForEachNode([this](std::size_t rank, Graph::Index i, Index node) {
       if (IsOperation(rank, i)) {
-        ScaleKnown(node);
+        set_.graphs[rank].untimed(i) ? Model(node) : ScaleKnown(node);
       }
     });
     const bool moved = options_.to && MovesToAnother();
@@ -116,7 +116,7 @@ class Scaler {
     }
     if (summary_.known_recorded_ns > 0) {
       summary_.whole_ratio =
-          static_cast<double>(summary_.known_ns) / static_cast<double>(summary_.known_recorded_ns);
+          static_cast<double>(known_scaled_ns_) / static_cast<double>(summary_.known_recorded_ns);
     }
     ForEachNode([this](std::size_t rank, Graph::Index i, Index node) {
       if (!IsOperation(rank, i)) {
@@ -135,6 +135,21 @@ class Scaler {
       summary_.operations_ns += std::max<std::int64_t>(timing_.duration_ns[node], 0);
     });
     return {};
+  }
+
+  // No time was recorded.
+  void Model(Index node) {
+    const OperatorWork& work = set_.work[node];
+    if (!options_.to || !work.known) {
+      ++summary_.without_time;
+      return;
+    }
+    ++summary_.modelled;
+    const RooflineTime time = RooflineOf(to_device_, work);
+    timing_.duration_ns[node] = std::llround(time.ns);
+    source_[node] = TimeSourceOf(time.source);
+    summary_.known_ns += timing_.duration_ns[node];
+    summary_.by_default_ns += time.by_default() ? timing_.duration_ns[node] : 0;
   }
 
   [[nodiscard]] bool MovesToAnother() const { return !SameNumbers(*options_.from, *options_.to); }
@@ -159,6 +174,7 @@ class Scaler {
       const bool by_default = !cancels && (from.by_default() || to.by_default());
       summary_.by_default_ns += by_default ? std::max<std::int64_t>(ns, 0) : 0;
     }
+    known_scaled_ns_ += std::max<std::int64_t>(ns, 0);
     summary_.known_ns += std::max<std::int64_t>(ns, 0);
   }
 
@@ -200,8 +216,14 @@ class Scaler {
         const bool is_matched = matched && timing_.match[node] >= 0;
         std::int64_t& ns = is_matched ? timing_.transfer_ns[node] : timing_.duration_ns[node];
         const auto rank_number = static_cast<std::int32_t>(rank);
-        const TransferTime before = set_from.TimeOf(*spec, rank_number);
         const TransferTime after = set_to.TimeOf(*spec, rank_number);
+        if (set_.graphs[rank].untimed(i)) {
+          ++(after.ns > 0 ? summary_.modelled : summary_.without_time);
+          ns = after.ns;
+          source_[node] = TimeSource::kDatasheet;
+          return;
+        }
+        const TransferTime before = set_from.TimeOf(*spec, rank_number);
         if (before.ns > 0 && after.ns > 0) {
           source_[node] = TimeSource::kScaled;
           ns = Times(ns, static_cast<double>(after.ns) / static_cast<double>(before.ns));
@@ -210,7 +232,12 @@ class Scaler {
       if (options_.network == NetworkModel::kFlow) {
         REPRISE_TRY(ShareCapturedLinks(set_, from, to, recorded_, timing_));
       }
+      return {};
     }
+    ForEachNode([&](std::size_t rank, Graph::Index i, Index) {
+      const bool transfer = set_.graphs[rank].comm(i) != nullptr;
+      summary_.without_time += transfer && set_.graphs[rank].untimed(i) ? 1 : 0;
+    });
     return {};
   }
 
@@ -222,6 +249,7 @@ class Scaler {
   bool streams_ = false;
   std::vector<double> slow_;             // by rank
   DeviceModel from_device_, to_device_;  // of both machines, if there are
+  std::int64_t known_scaled_ns_ = 0;     // of operations with a recorded time
   ScaleSummary summary_;
 };
 

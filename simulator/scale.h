@@ -56,10 +56,14 @@ struct ScaleSummary {
   std::int64_t known_recorded_ns = 0, known_ns = 0;  // of those whose operation is known
   std::int64_t by_default_ns = 0;  // of the simulated ones, what rests on default efficiencies
   double whole_ratio = 1;          // known_ns / known_recorded_ns
+  // Nodes without a recorded time: those that the machine's model times, and those that stay at 0
+  // because nothing says what they take.
+  std::int64_t modelled = 0, without_time = 0;
 };
 
 // Replaces durations, delays and transfer times of `timing`; `source` gets one entry a node. With
-// equal machines, and nothing slow, no time changes. Bad input: a machine that lacks a link or
+// equal machines, and nothing slow, no recorded time changes. Nodes that have none (Node::untimed)
+// take what the model of `to` says. Bad input: a machine that lacks a link or
 // devices, a set of which no operation is known, a set of host threads for a GPU or the reverse.
 // Usage: a slow rank or link that is not there.
 [[nodiscard]] Result<ScaleSummary> ScaleTimes(const CapturedSet& set, const ScaleOptions& options,

@@ -144,8 +144,15 @@ class Ordering {
     return i;  // not reached: a node that waits for nothing has ended
   }
 
-  // "cycle: node 4 waits for 2 waits for transfer 7 (matched with 4)": from any stuck node,
-  // blockers lead into a cycle.
+  [[nodiscard]] std::string NameOf(Index i) const {
+    if (i >= graph_.names.size()) {
+      return fmt::format("node {}", i);
+    }
+    return fmt::format("rank {} node {}", graph_.names[i].rank, graph_.names[i].id);
+  }
+
+  // "cycle: rank 0 node 4 waits for rank 0 node 2 waits for its transfer's member rank 1 node 7":
+  // from any stuck node, blockers lead into a cycle.
   [[nodiscard]] std::string DescribeCycle() const {
     constexpr std::size_t kMaxNamed = 12;
     Index i = 0;
@@ -157,20 +164,23 @@ class Ordering {
       seen[i] = true;
       i = BlockerOf(i);
     }
-    std::string text = fmt::format("dependency cycle: node {}", i);
+    std::string text = fmt::format("dependency cycle: {}", NameOf(i));
     std::size_t length = 0;
     Index at = i;
     do {
       const bool by_match = phase_[at] == Phase::kStarted;
       at = BlockerOf(at);
       if (++length <= kMaxNamed) {
-        text += fmt::format(" waits for {}node {}", by_match ? "its transfer's member " : "", at);
+        text +=
+            fmt::format(" waits for {}{}", by_match ? "its transfer's member " : "", NameOf(at));
       }
     } while (at != i);
     if (length > kMaxNamed) {
       text += fmt::format(" … ({} nodes in all)", length);
     }
-    return text;
+    return text +
+           "; none of them can ever start: remove one of these dependencies from what was "
+           "converted, and convert it again";
   }
 
   const TimingGraph& graph_;

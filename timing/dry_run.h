@@ -12,6 +12,12 @@
 
 namespace reprise {
 
+// A node as files name it.
+struct NodeName {
+  std::int32_t rank = 0;
+  std::uint64_t id = 0;
+};
+
 // One graph, of one rank or of all ranks of a set concatenated. Arrays are parallel, CSR for deps.
 struct TimingGraph {
   std::vector<std::int64_t> duration_ns;
@@ -27,6 +33,7 @@ struct TimingGraph {
   // Parallel to match where some member needs less than all arrivals; else empty.
   std::vector<ArrivalNeed> need;
   std::vector<std::uint8_t> root;  // 1: its arrival is what members of need kRoot wait for
+  std::vector<NodeName> names;     // for messages; without them these name indices
 
   [[nodiscard]] std::size_t size() const { return duration_ns.size(); }
   [[nodiscard]] std::span<const std::uint32_t> DepsOf(std::uint32_t node) const {
@@ -49,7 +56,7 @@ struct NodeTimes {
 // so that the same graph is scheduled with other times in one pass. The graph must outlive it.
 class EventOrder {
  public:
-  // Fails (bad input, naming indices) on a cycle, also one through matched transfers.
+  // Fails (bad input, naming nodes) on a cycle, also one through matched transfers.
   static Result<EventOrder> Find(const TimingGraph& graph);
 
   [[nodiscard]] const TimingGraph& graph() const { return *graph_; }

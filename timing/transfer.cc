@@ -42,7 +42,8 @@ std::vector<TransferPart> SplitTransfer(std::span<const TransferMember> members)
   parts.reserve(members.size());
   for (const TransferMember& member : members) {
     TransferPart part;
-    if (member.end_ns < last_arrival) {
+    const bool sent = member.kind == CommKind::kSend && member.send_end != SendEnd::kReceived;
+    if (sent || member.end_ns < last_arrival) {
       part.need = LeastNeed(member.kind, member.root);
     }
     std::int64_t arrival = member.start_ns;

@@ -21,7 +21,8 @@ struct TransferMember {
   std::int64_t start_ns = 0;  // arrival, on one clock for all members
   std::int64_t end_ns = 0;
   CommKind kind = CommKind::kAllReduce;
-  bool root = false;  // CommSpec::root, or the send of a pair
+  bool root = false;                      // CommSpec::root, or the send of a pair
+  SendEnd send_end = SendEnd::kReceived;  // of a send
 };
 
 struct TransferPart {
@@ -35,7 +36,8 @@ struct TransferPart {
 [[nodiscard]] ArrivalNeed LeastNeed(CommKind kind, bool root);
 
 // One part per member. A member is taken to wait for all, as NCCL and gloo's rendezvous make it,
-// unless it ended before the last arrival and so provably did not: then it needs the least.
+// unless it ended before the last arrival and so provably did not, or is a send that ends without
+// its receive: then it needs the least.
 [[nodiscard]] std::vector<TransferPart> SplitTransfer(std::span<const TransferMember> members);
 
 }  // namespace reprise

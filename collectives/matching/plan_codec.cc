@@ -14,7 +14,7 @@ auto FieldsOf(Transfer& planned) {
   return std::tie(planned.node_id, spec.kind, spec.group, spec.certainty, spec.index, spec.sequence,
                   spec.dtype, spec.in_bytes, spec.out_bytes, spec.in_splits, spec.out_splits,
                   spec.root, spec.peer, spec.tag, spec.op, spec.op_recorded, spec.async,
-                  spec.outside);
+                  spec.send_end, spec.outside);
 }
 
 }  // namespace

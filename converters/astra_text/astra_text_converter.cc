@@ -13,30 +13,52 @@ namespace reprise {
 namespace astra_text {
 namespace {
 
+constexpr std::int32_t kMaxRanks = 1 << 16;
+
 Status CheckRequest(const ConvertRequest& request) {
-  constexpr std::int32_t kMaxRanks = 1 << 16;
   constexpr std::int32_t kMaxPasses = 1 << 16;
   if (request.input_file.empty() || request.output_directory.empty()) {
     return UsageError("astra_text: give one workload file and a directory to write to");
   }
-  if (!request.world_size) {
-    return UsageError(
-        fmt::format("{}: a text workload does not say how many ranks run it; give --ranks N",
-                    request.input_file));
-  }
-  if (*request.world_size < 1 || *request.world_size > kMaxRanks || request.passes < 1 ||
-      request.passes > kMaxPasses) {
+  if (request.world_size.value_or(1) < 1 || request.world_size.value_or(1) > kMaxRanks ||
+      request.passes < 1 || request.passes > kMaxPasses) {
     return UsageError(
         fmt::format("--ranks must be from 1 to {}, --passes from 1 to {}", kMaxRanks, kMaxPasses));
   }
   return {};
 }
 
+// As asked for, else as the file says.
+Result<std::int32_t> RanksOf(const ConvertRequest& request, const Workload& workload) {
+  if (request.world_size) {
+    return *request.world_size;
+  }
+  if (!workload.ranks) {
+    return UsageError(fmt::format(
+        "{}: this text workload does not say how many ranks run it (SimAI's do, as all_gpus:); "
+        "give --ranks N",
+        request.input_file));
+  }
+  if (*workload.ranks > kMaxRanks) {
+    return BadInput(
+        fmt::format("{}: line 1: all_gpus: {}: at most {} ranks are converted; give "
+                    "fewer with --ranks",
+                    request.input_file, *workload.ranks, kMaxRanks));
+  }
+  return static_cast<std::int32_t>(*workload.ranks);
+}
+
+// A broadcast's, which the file does not name.
+void SetRoot(std::int32_t root, std::int32_t rank, CommSpec& spec) {
+  spec.root = root;
+  spec.in_bytes = rank == root ? spec.in_bytes : 0;
+}
+
 Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   REPRISE_TRY(CheckRequest(request));
-  const std::int32_t ranks = *request.world_size;
   REPRISE_ASSIGN(const TextFile file, TextFile::Read(request.input_file));
   REPRISE_ASSIGN(const Workload workload, ReadWorkload(file));
+  REPRISE_ASSIGN(const std::int32_t ranks, RanksOf(request, workload));
   const std::string name = request.name.empty()
                                ? std::filesystem::path(request.input_file).stem().stem().string()
                                : request.name;
@@ -54,7 +76,8 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   }
   TraceMetadata metadata;
   metadata.world_size = ranks;
-  metadata.source = fmt::format("astra-sim text workload {}", workload.type);
+  metadata.source =
+      fmt::format("{} text workload {}", workload.simai ? "simai" : "astra-sim", workload.type);
   metadata.steps = finished.steps;
   metadata.diagnostics = report.diagnostics.Counts();
   const std::map<std::string, ProcessGroup> all = groups.All();
@@ -65,6 +88,10 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
         node.comm->group = groups.IdOf(node.comm->group, metadata.rank);
         const ProcessGroup& group = all.at(node.comm->group);
         ++report.groups[fmt::format("{} ({})", group.id, group.description)];
+        if (HasRoot(node.comm->kind)) {
+          SetRoot(group.ranks.front(), metadata.rank, *node.comm);
+          report.diagnostics.Count("root_assumed", node.name);
+        }
       }
     }
     REPRISE_ASSIGN(ConvertedRank rank, output.WriteRank(nodes, metadata));
@@ -81,7 +108,7 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
 
 ConverterKind AstraTextConverter() {
   return {.name = "astra_text",
-          .help = "ASTRA-sim text workloads (a parallelism type, then a line a layer); --ranks N",
+          .help = "text workloads of ASTRA-sim and SimAI (a parallelism type, then a line a layer)",
           .sniff = &astra_text::LooksLikeWorkload,
           .convert = &astra_text::ConvertAstraText};
 }

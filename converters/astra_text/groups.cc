@@ -38,11 +38,17 @@ Result<Groups> Groups::Create(const std::string& path, const Workload& workload,
     out.model_ = std::max<std::int64_t>(out.model_, 1);
     out.expert_ = workload.expert_parallel;
   }
-  if (out.model_ > 0 && (ranks % out.model_ != 0 || ranks / out.model_ % out.expert_ != 0)) {
+  const std::int64_t stages = workload.pipeline_parallel;
+  out.stage_ = ranks / stages;
+  if (stages > 1) {
+    out.model_ = std::max<std::int64_t>(out.model_, 1);
+  }
+  if (out.model_ > 0 && (ranks % stages != 0 || out.stage_ % out.model_ != 0 ||
+                         out.stage_ / out.model_ % out.expert_ != 0)) {
     return BadInput(fmt::format(
         "{}: line 1: {} ranks are no whole number of groups of {} model-parallel and {} "
-        "expert-parallel ranks; choose another --ranks",
-        path, ranks, out.model_, out.expert_));
+        "expert-parallel ranks in {} pipeline stages; choose another --ranks",
+        path, ranks, out.model_, out.expert_, stages));
   }
   return out;
 }
@@ -57,27 +63,29 @@ std::int64_t Groups::SizeOf(Scope scope) const {
     case Scope::kModel:
       return model_;
     case Scope::kData:
-      return ranks_ / model_;
+      return stage_ / model_;
     case Scope::kExpert:
       return expert_;
     case Scope::kExpertData:
-      return ranks_ / model_ / expert_;
+      return stage_ / model_ / expert_;
   }
   return ranks_;
 }
 
 std::int64_t Groups::NumberOf(Scope scope, std::int32_t rank) const {
-  const std::int64_t row = rank / model_;
+  const std::int64_t stage = rank / stage_;
+  const std::int64_t row = rank % stage_ / model_;
   const std::int64_t place = rank % model_;
+  const std::int64_t rows = stage_ / model_;
   switch (scope) {
     case Scope::kModel:
-      return row;
+      return stage * rows + row;
     case Scope::kData:
-      return place;
+      return stage * model_ + place;
     case Scope::kExpert:
-      return row / expert_ * model_ + place;
+      return (stage * (rows / expert_) + row / expert_) * model_ + place;
     case Scope::kExpertData:
-      return row % expert_ * model_ + place;
+      return (stage * expert_ + row % expert_) * model_ + place;
     case Scope::kWorld:
       break;
   }

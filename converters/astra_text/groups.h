@@ -33,8 +33,9 @@ class Groups {
   [[nodiscard]] std::int64_t NumberOf(Scope scope, std::int32_t rank) const;
 
   std::int64_t ranks_ = 1;
+  std::int64_t stage_ = 1;   // ranks of a pipeline's stage, in a row
   std::int64_t model_ = 0;   // 0: every scope is the world
-  std::int64_t expert_ = 1;  // divides ranks_ / model_
+  std::int64_t expert_ = 1;  // divides stage_ / model_
 };
 
 }  // namespace reprise::astra_text

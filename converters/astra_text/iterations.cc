@@ -68,13 +68,13 @@ class IterationBuilder {
     return node;
   }
 
-  std::uint64_t Compute(const Layer& layer, std::string_view phase, std::int64_t us,
+  std::uint64_t Compute(const Layer& layer, std::string_view phase, std::int64_t ns,
                         std::initializer_list<Id> deps) {
     Node& node = Add(fmt::format("{} {}", layer.name, phase), deps);
     node.type = NodeType::kComp;
     node.kind = OpKind::kWork;
     node.actor = {.kind = Actor::Kind::kStream, .id = 0, .device = 0};
-    node.duration_ns = us * 1000;
+    node.duration_ns = ns;
     return node.id;
   }
 
@@ -94,6 +94,8 @@ class IterationBuilder {
         groups_.SizeOf(what.scope) == groups_.SizeOf(Scope::kWorld) ? Scope::kWorld : what.scope);
     spec.certainty = GroupCertainty::kInferred;
     spec.async = true;
+    node.untimed = true;
+    diagnostics_.Count("no_recorded_time", node.name);
     spec.in_bytes = what.bytes;
     CompleteSizes(groups_.SizeOf(what.scope), node.name, spec, diagnostics_);
     return node.id;
@@ -114,7 +116,7 @@ class IterationBuilder {
 
   Id ForwardOf(std::size_t i, Id before) {
     const Id compute =
-        Compute(At(i), "forward", At(i).forward.compute_us, {before, weights_ready_[i]});
+        Compute(At(i), "forward", At(i).forward.compute_ns, {before, weights_ready_[i]});
     return workload_.parallelism == Parallelism::kData
                ? compute
                : Transfer(At(i), "forward", At(i).forward, compute);
@@ -133,9 +135,9 @@ class IterationBuilder {
           before = ForwardOf(from, before);
         }
       }
-      before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
+      before = Compute(layer, "input gradient", layer.input_gradient.compute_ns, {before});
       before = Transfer(layer, "input gradient", layer.input_gradient, before);
-      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {before});
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_ns, {before});
       weights_ready_[i] = Transfer(layer, "weight gradient", layer.weight_gradient, before);
     }
   }
@@ -146,11 +148,11 @@ class IterationBuilder {
     Id exchange;  // the embeddings', of layer 0
     for (std::size_t i = size(); i-- > 0;) {
       const Layer& layer = At(i);
-      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us,
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_ns,
                        {before, i == 0 ? exchange : Id()});
       weights_ready_[i] = Transfer(layer, "weight gradient", layer.weight_gradient, before);
       if (i > 0) {
-        before = Compute(layer, "input gradient", layer.input_gradient.compute_us, {before});
+        before = Compute(layer, "input gradient", layer.input_gradient.compute_ns, {before});
       }
       if (dlrm && static_cast<std::int64_t>(i) == workload_.last_bottom_layer + 1) {
         exchange = Transfer(At(0), "input gradient", At(0).input_gradient, before);
@@ -167,13 +169,13 @@ class IterationBuilder {
     for (std::size_t i = size(); i-- > 0;) {
       const Layer& layer = At(i);
       const Id input =
-          Compute(layer, "input gradient", layer.input_gradient.compute_us, {before, transfer});
+          Compute(layer, "input gradient", layer.input_gradient.compute_ns, {before, transfer});
       // Nobody needs the first layer's.
       transfer = i > 0 ? Transfer(layer, "input gradient", layer.input_gradient, input) : input;
       if (transfer == input) {
         transfer.reset();
       }
-      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_us, {input});
+      before = Compute(layer, "weight gradient", layer.weight_gradient.compute_ns, {input});
       weights_ready_[i] = workload_.parallelism == Parallelism::kModel
                               ? before
                               : Transfer(layer, "weight gradient", layer.weight_gradient, before);
@@ -186,7 +188,7 @@ class IterationBuilder {
     for (std::size_t i = 0; i < size(); ++i) {
       const Layer& layer = At(i);
       const bool meets = static_cast<std::int64_t>(i) == workload_.last_bottom_layer;
-      const Id compute = Compute(layer, "forward", layer.forward.compute_us,
+      const Id compute = Compute(layer, "forward", layer.forward.compute_ns,
                                  {last_forward_, weights_ready_[i], meets ? exchange : Id()});
       const Id transfer = Transfer(layer, "forward", layer.forward, compute);
       if (i == 0 && transfer != compute) {
@@ -197,6 +199,13 @@ class IterationBuilder {
   }
 
   void CountUnused() {
+    if (workload_.simai) {
+      diagnostics_.Count("times_taken_as_ns", fmt::format("{} layers", size()), size());
+    }
+    if (workload_.pipeline_parallel > 1) {
+      diagnostics_.Count("pipeline_not_modelled",
+                         fmt::format("pp: {}", workload_.pipeline_parallel));
+    }
     for (const std::string& name : workload_.not_used) {
       diagnostics_.Count("workload_parameter_not_used", name);
     }
@@ -219,7 +228,7 @@ class IterationBuilder {
                       (i > 0 && (type == Parallelism::kModel || type == Parallelism::kHybrid)),
             "input gradient");
       check(layer.weight_gradient, type != Parallelism::kModel && !inference, "weight gradient");
-      if (layer.update_us > 0) {
+      if (layer.update_ns > 0) {
         diagnostics_.Count("update_time_not_used", fmt::format("layer {}", layer.name));
       }
     }

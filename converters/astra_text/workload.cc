@@ -61,7 +61,7 @@ class Parser {
       if (static_cast<std::int64_t>(out.layers.size()) == layers) {
         return Wrong(fmt::format("nothing after the {} layers that line 2 announces", layers));
       }
-      REPRISE_TRY(ReadLayer(out.layers.emplace_back()));
+      REPRISE_TRY(ReadLayer(out.simai ? 1 : 1000, out.layers.emplace_back()));
     }
     if (static_cast<std::int64_t>(out.layers.size()) < layers) {
       return BadInput(fmt::format("{}: truncated: ends after {} of {} layers", file_.path(),
@@ -129,19 +129,29 @@ class Parser {
       const std::string_view name = words_[i];
       const auto value = i + 1 < words_.size() ? Number(words_[i + 1]) : std::nullopt;
       const bool list = name == "checkpoints:" || name == "checkpoint_initiates:";
-      const bool known = list || name == "model_parallel_NPU_group:" || name == "ep:";
+      const bool experts = name == "ep:" || name == "expert_parallel_npu_group:";
+      const bool known = list || experts || name == "model_parallel_NPU_group:" || name == "pp:" ||
+                         name == "all_gpus:";
+      // Of SimAI's generators alone. pp_comm has a fraction where tensors are shared out.
+      out.simai = out.simai || name == "all_gpus:" || name == "pp:" || name == "vpp:" ||
+                  name == "ga:" || name == "pp_comm:" || name == "expert_parallel_npu_group:";
       const std::int64_t number = value.value_or(-1);
       if (known && number < 0) {
         return Wrong(fmt::format("a number after \"{}\"", name));
       }
       if (!known) {
-        out.not_used.emplace_back(name);
-        i += value ? 1 : 0;
+        AddUnused(name, i + 1 < words_.size() ? words_[i + 1] : "", out);
+        i += i + 1 < words_.size() && !words_[i + 1].ends_with(':') ? 1 : 0;
         continue;
       }
       ++i;
-      if (name == "ep:") {
+      if (experts) {
         out.expert_parallel = number;
+      } else if (name == "pp:" || name == "all_gpus:") {
+        if (number < 1) {
+          return Wrong(fmt::format("a number of at least 1 after \"{}\"", name));
+        }
+        name == "pp:" ? void(out.pipeline_parallel = number) : void(out.ranks = number);
       } else if (!list) {
         out.model_parallel = number;
       }
@@ -154,6 +164,14 @@ class Parser {
       }
     }
     return {};
+  }
+
+  // Interleaving and accumulation are in the layers already, and a pp_comm of 0 is none.
+  static void AddUnused(std::string_view name, std::string_view value, Workload& out) {
+    const bool said = name == "vpp:" || name == "ga:" || (name == "pp_comm:" && value == "0");
+    if (!said) {
+      out.not_used.emplace_back(name);
+    }
   }
 
   // The layers that the first line names, now that all are known.
@@ -202,7 +220,7 @@ class Parser {
     return *count;
   }
 
-  Status ReadLayer(Layer& layer) {
+  Status ReadLayer(std::int64_t unit_ns, Layer& layer) {
     constexpr std::size_t kWords = 12;
     // HYBRID_CUSTOMIZED has the layer's own type behind; the transfers say the same.
     if (words_.size() < kWords || words_.size() > kWords + 1) {
@@ -218,7 +236,11 @@ class Parser {
     REPRISE_ASSIGN(layer.forward, ReadPhase(2, Scope::kModel));
     REPRISE_ASSIGN(layer.input_gradient, ReadPhase(5, Scope::kModel));
     REPRISE_ASSIGN(layer.weight_gradient, ReadPhase(8, Scope::kData));
-    REPRISE_ASSIGN(layer.update_us, ReadAmount(11));
+    REPRISE_ASSIGN(layer.update_ns, ReadAmount(11));
+    for (std::int64_t* const time_ns : {&layer.forward.compute_ns, &layer.input_gradient.compute_ns,
+                                        &layer.weight_gradient.compute_ns, &layer.update_ns}) {
+      *time_ns *= unit_ns;
+    }
     return {};
   }
 
@@ -235,7 +257,7 @@ class Parser {
   // `scope`: of a transformer's transfer whose word names none.
   Result<Phase> ReadPhase(std::size_t at, Scope scope) const {
     Phase phase;
-    REPRISE_ASSIGN(phase.compute_us, ReadAmount(at));
+    REPRISE_ASSIGN(phase.compute_ns, ReadAmount(at));
     REPRISE_ASSIGN(phase.bytes, ReadAmount(at + 2));
     std::string_view word = words_[at + 1];
     if (word == "NONE") {
@@ -252,16 +274,17 @@ class Parser {
     } else if (transformer_ && ends("_EP")) {
       phase.scope = Scope::kExpert;
     }
-    for (const CommKind kind : {CommKind::kAllReduce, CommKind::kAllGather,
-                                CommKind::kReduceScatter, CommKind::kAllToAll}) {
+    for (const CommKind kind :
+         {CommKind::kAllReduce, CommKind::kAllGather, CommKind::kReduceScatter, CommKind::kAllToAll,
+          CommKind::kBroadcast}) {
       if (ParseCommKind(word) == kind) {
         phase.transfer = kind;
         return phase;
       }
     }
     return Wrong(fmt::format(
-        "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL (of transformers also with _EP or "
-        "_DP_EP) as word {}, found \"{}\"",
+        "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL or BROADCAST (of transformers also "
+        "with _EP or _DP_EP) as word {}, found \"{}\"",
         at + 2, words_[at + 1]));
   }
 

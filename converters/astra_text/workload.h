@@ -33,7 +33,7 @@ enum class Scope : std::uint8_t {
 
 // One phase of a layer: compute, then a transfer, if there is one.
 struct Phase {
-  std::int64_t compute_us = 0;
+  std::int64_t compute_ns = 0;
   std::optional<CommKind> transfer;
   std::int64_t bytes = 0;  // what a rank gives
   Scope scope = Scope::kWorld;
@@ -42,7 +42,7 @@ struct Phase {
 struct Layer {
   std::string name;
   Phase forward, input_gradient, weight_gradient;
-  std::int64_t update_us = 0;
+  std::int64_t update_ns = 0;
   bool checkpoint = false;  // kRecompute: its input is kept
   bool recomputes = false;  // kRecompute: before its backward pass, layers run again from there
 };
@@ -53,7 +53,11 @@ struct Workload {
   std::int64_t last_bottom_layer = -1;  // kDlrm: where the embeddings' exchange is waited for
   std::int64_t model_parallel = 0;      // transformers: ranks that share a model; 0: not said
   std::int64_t expert_parallel = 0;     // the same of experts
-  std::vector<std::string> not_used;    // words of the first line that mean nothing here
+  // What SimAI's first line says besides: its times are ns, ASTRA-sim's us.
+  bool simai = false;
+  std::optional<std::int64_t> ranks;   // all_gpus
+  std::int64_t pipeline_parallel = 1;  // stages, whose ranks stand in a row
+  std::vector<std::string> not_used;   // words of the first line that mean nothing here
   std::vector<Layer> layers;
 };
 

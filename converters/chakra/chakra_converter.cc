@@ -84,28 +84,17 @@ Result<RankTrace> ReadRank(std::int32_t rank, const std::string& path) {
   return trace;
 }
 
-// `comm_groups.json` or `comm_group.json` beside the traces.
-Result<std::map<std::string, ProcessGroup>> GroupsBeside(const std::string& directory) {
-  for (const char* name : {"comm_groups.json", "comm_group.json"}) {
-    REPRISE_ASSIGN(auto groups, ReadGroups(directory, name));
-    if (!groups.empty()) {
-      return groups;
-    }
-  }
-  return std::map<std::string, ProcessGroup>();
-}
-
-// As many as there are files, or as one file alone lets on.
+// As many as there are files or members of groups; of one file alone also as its transfers let on.
 std::int32_t WorldSize(const std::vector<RankTrace>& traces,
                        const std::map<std::string, ProcessGroup>& groups, bool whole_set) {
   constexpr std::int32_t kMax = 1 << 20;
   auto size = static_cast<std::int32_t>(traces.size());
-  if (whole_set) {
-    return size;
-  }
   const auto include = [&](std::int32_t rank) { size = std::clamp(rank + 1, size, kMax); };
   for (const auto& [name, group] : groups) {
     std::for_each(group.ranks.begin(), group.ranks.end(), include);
+  }
+  if (whole_set) {
+    return size;
   }
   for (const RankTrace& trace : traces) {
     include(trace.rank);
@@ -180,6 +169,35 @@ void ShareLargest(std::vector<RankTrace>& traces) {
       ShareLargestBytes(members);
     }
   }
+}
+
+// Sends of simulators beyond the receives of their pair. Only where all ranks are known.
+void MarkUnreceived(std::vector<RankTrace>& traces) {
+  std::map<SequenceKey, std::int64_t> receives;
+  const auto for_each = [&traces](CommKind kind, const auto& visit) {
+    for (RankTrace& trace : traces) {
+      for (Node& node : trace.nodes) {
+        if (node.comm && node.comm->kind == kind) {
+          visit(trace, node, SequenceOf(*node.comm, trace.rank));
+        }
+      }
+    }
+  };
+  for_each(CommKind::kRecv,
+           [&](const RankTrace&, const Node&, const SequenceKey& key) { ++receives[key]; });
+  for_each(CommKind::kSend, [&](RankTrace& trace, Node& node, const SequenceKey& key) {
+    CommSpec& spec = *node.comm;
+    const auto known = receives.find(key);
+    if (spec.send_end == SendEnd::kSent &&
+        spec.index >= (known == receives.end() ? 0 : known->second)) {
+      spec.send_end = SendEnd::kUnreceived;
+      spec.outside = true;
+      trace.diagnostics.Count(
+          "send_without_receive",
+          fmt::format("{}: node {} ({}), to rank {}", trace.path, node.id, node.name, spec.peer));
+      trace.metadata.diagnostics = trace.diagnostics.Counts();
+    }
+  });
 }
 
 struct Inputs {
@@ -259,7 +277,7 @@ Result<ConvertReport> WriteNative(std::vector<RankTrace>& traces, const std::str
 Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
   REPRISE_ASSIGN(const Inputs inputs, FindInputs(request));
   REPRISE_ASSIGN(OutputFiles output, OpenOutput(request, inputs));
-  REPRISE_ASSIGN(const auto given, GroupsBeside(inputs.directory));
+  REPRISE_ASSIGN(const auto given, GroupsBeside(inputs.directory, inputs.files.name));
   std::vector<RankTrace> traces;
   for (const auto& [rank, path] : inputs.files.ranks) {
     REPRISE_ASSIGN(traces.emplace_back(), ReadRank(rank, path));
@@ -273,13 +291,14 @@ Result<ConvertReport> ConvertChakra(const ConvertRequest& request) {
     }
     return WriteNative(traces, inputs.directory, output);
   }
-  // A set of one rank is all that there is: replay could not find the others.
-  const bool alone = !inputs.whole_set && !request.output_file.empty();
-  const std::int32_t world_size = WorldSize(traces, given, !alone);
+  const std::int32_t world_size = WorldSize(traces, given, inputs.whole_set);
   ConvertReport report;
   const auto groups = AssignGroups(traces, given, world_size, report.diagnostics);
   REPRISE_TRY(Finish(traces, world_size));
   ShareLargest(traces);
+  if (traces.size() == static_cast<std::size_t>(world_size)) {
+    MarkUnreceived(traces);
+  }
   for (RankTrace& trace : traces) {
     for (Node& node : trace.nodes) {
       AddCost(request.costs, node);

@@ -17,6 +17,9 @@ namespace {
 constexpr auto kCollective = static_cast<std::uint32_t>(NodeType::kCommColl);
 constexpr auto kSend = static_cast<std::uint32_t>(NodeType::kCommSend);
 constexpr auto kRecv = static_cast<std::uint32_t>(NodeType::kCommRecv);
+// Of Chakra's pull request 216.
+constexpr std::uint32_t kStorage = 8, kBatch = 9, kCheckpoint = 10;
+constexpr std::uint32_t kStorageField = 11;
 constexpr auto kComp = static_cast<std::uint32_t>(NodeType::kComp);
 
 // CollectiveCommType of a name such as "ncclKernel_AllReduce_RING_LL(…)"; nothing if it has none.
@@ -47,6 +50,15 @@ class ForeignTraceBuilder {
       REPRISE_ASSIGN(Node node, decoder->Decode(from));
       AddCallers(from, node);
       FillKind(from, became, node);
+      FillTime(from, node);
+      // Simulators take what does not say where it runs for work of the device.
+      if (!trace_.captured && node.actor.kind == Actor::Kind::kThread &&
+          from.Find("is_cpu_op") == nullptr && node.type == NodeType::kComp) {
+        node.actor = {.kind = Actor::Kind::kStream, .id = 0, .device = 0};
+      }
+      if (!trace_.captured && node.comm && node.comm->kind == CommKind::kSend) {
+        node.comm->send_end = SendEnd::kSent;
+      }
       // Whatever takes its turn on an actor is COMP: simulators stop at other types.
       if (node.type == NodeType::kMetadata || node.type == NodeType::kInvalid) {
         node.type = NodeType::kComp;
@@ -76,6 +88,17 @@ class ForeignTraceBuilder {
 
   // Makes a transfer of what says enough to be one, and only of that.
   NodeType Settle(ForeignNode& node) {
+    for (const std::uint32_t field : node.unknown_fields) {
+      if (field != kStorageField) {
+        Count("unknown_node_field", node, fmt::format(", field {}", field));
+      }
+    }
+    if (node.type == kStorage || node.type == kBatch || node.type == kCheckpoint) {
+      Count("storage_node", node);
+      node.type = kComp;
+      node.Set("is_cpu_op", true);  // the host's
+      return NodeType::kInvalid;
+    }
     const bool message = node.type == kSend || node.type == kRecv;
     if (node.type == kCollective && node.Find("comm_type") == nullptr) {
       // A c10d call on the host; the transfer is the kernel that it launches.
@@ -136,9 +159,19 @@ class ForeignTraceBuilder {
     }
   }
 
-  void Count(std::string_view name, const ForeignNode& node) {
-    trace_.diagnostics.Count(name, fmt::format("{}: node {} ({}) at byte {}", trace_.path, node.id,
-                                               node.name, node.offset));
+  // A transfer always takes time, and work of a simulator's trace does. Host time that a profiler
+  // rounded down to 0 us is no different from none.
+  void FillTime(const ForeignNode& from, Node& node) {
+    const bool work = !trace_.captured && node.kind == OpKind::kWork;
+    node.untimed = !from.duration_micros && (node.comm || work);
+    if (node.untimed) {
+      Count("no_recorded_time", from);
+    }
+  }
+
+  void Count(std::string_view name, const ForeignNode& node, const std::string& what = {}) {
+    trace_.diagnostics.Count(name, fmt::format("{}: node {} ({}) at byte {}{}", trace_.path,
+                                               node.id, node.name, node.offset, what));
   }
 
   RankTrace& trace_;

@@ -46,7 +46,53 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// {"<id>": [<rank>…
+bool LooksLikeGroups(const std::string& path) {
+  constexpr std::size_t kHeadBytes = 4096;
+  const std::string head = ReadHead(path, kHeadBytes);
+  std::size_t at = 0;
+  const auto take = [&](std::string_view any) {
+    at = std::min(head.find_first_not_of(" \n\r\t", at), head.size());
+    const bool found = at < head.size() && any.find(head[at]) != std::string_view::npos;
+    at += found ? 1 : 0;
+    return found;
+  };
+  if (!take("{") || !take("\"")) {
+    return false;
+  }
+  at = std::min(head.find('"', at), head.size());
+  return take("\"") && take(":") && take("[") && take("0123456789");
+}
+
 }  // namespace
+
+Result<std::map<std::string, ProcessGroup>> GroupsBeside(const std::string& directory,
+                                                         const std::string& name) {
+  for (const std::string& file :
+       {std::string(kGroupsFile), std::string("comm_group.json"), name + ".json"}) {
+    const std::string path = (fs::path(directory) / file).string();
+    std::error_code error;
+    const bool own_name = file != name + ".json";
+    if (fs::exists(fs::symlink_status(path, error)) && (own_name || LooksLikeGroups(path))) {
+      return ReadGroups(directory, file);
+    }
+  }
+  std::set<std::string> others;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().extension() == ".json" && it->is_regular_file(error) &&
+        LooksLikeGroups(it->path().string())) {
+      others.insert(it->path().filename().string());
+    }
+  }
+  if (others.size() > 1) {
+    return BadInput(
+        fmt::format("{}: several files list process groups ({}); call the one of this job {}",
+                    directory, fmt::join(others, ", "), kGroupsFile));
+  }
+  return others.empty() ? std::map<std::string, ProcessGroup>()
+                        : ReadGroups(directory, *others.begin());
+}
 
 Result<InputFiles> FindRanks(const std::string& directory) {
   InputFiles out;

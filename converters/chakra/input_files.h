@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "et_schema/trace_set.h"
 
 namespace reprise::chakra {
 
@@ -22,6 +23,11 @@ struct InputFiles {
 [[nodiscard]] Result<InputFiles> FindRanks(const std::string& directory);
 // The rank in a name like these, -1 if there is none.
 [[nodiscard]] std::int32_t RankInName(const std::string& path);
+// The process groups that a file beside the traces lists: `comm_groups.json`, `comm_group.json`,
+// `<name>.json`, or whichever other JSON file is an object of ids and lists of ranks. Empty: there
+// is none. Bad input, naming them: several others.
+[[nodiscard]] Result<std::map<std::string, ProcessGroup>> GroupsBeside(const std::string& directory,
+                                                                       const std::string& name);
 // By content; reads the first kilobytes.
 [[nodiscard]] Form FormOf(const std::string& path);
 // A file of a form other than kNone, or a directory with such files. Trace sets of ours look so

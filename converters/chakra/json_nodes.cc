@@ -50,9 +50,10 @@ std::optional<T> Integer(element value) {
 }
 
 std::optional<std::uint32_t> TypeNumber(element value) {
-  constexpr std::array<std::string_view, 8> kNames = {
+  constexpr std::array<std::string_view, 11> kNames = {
       "INVALID_NODE", "METADATA_NODE",  "MEM_LOAD_NODE",  "MEM_STORE_NODE",
-      "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"};
+      "COMP_NODE",    "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE",
+      "STORAGE_NODE", "BATCH_NODE",     "CHECKPOINT_NODE"};
   if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
     for (std::uint32_t i = 0; i < kNames.size(); ++i) {
       if (text == kNames.at(i)) {
@@ -291,8 +292,13 @@ class JsonNodeReader {
       type ? void(node.type = *type) : Odd(name);
     } else if (key == "starttimemicros" || key == "durationmicros" || key == "runtime") {
       const auto micros = Integer<std::uint64_t>(value);
-      std::uint64_t& to = key == "starttimemicros" ? node.start_micros : node.duration_micros;
-      micros ? void(to = *micros) : Odd(name);
+      if (!micros) {
+        Odd(name);
+      } else if (key == "starttimemicros") {
+        node.start_micros = *micros;
+      } else {
+        node.duration_micros = *micros;
+      }
     } else if (key == "inputs" || key == "outputs") {
       ReadIo(value, key == "inputs" ? node.inputs : node.outputs);
     } else if (key == "attr" || key == "attrs" || key == "attribute") {

@@ -19,6 +19,11 @@ std::string SequenceName(const CommSpec& spec) {
                                    : spec.group;
 }
 
+// A simulator's send: what waits for it goes on as soon as it is on its way.
+bool EndsWhenSent(const CommSpec& spec) {
+  return spec.kind == CommKind::kSend && spec.send_end != SendEnd::kReceived;
+}
+
 std::string TransferText(const Graph& graph, Graph::Index node) {
   const CommSpec& spec = *graph.comm(node);
   const std::string peer =
@@ -76,7 +81,9 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
           Staging staging,
           // With --check the data is made on the host, and the tensors are left alone.
           Staging::Create(spec, call, device == nullptr || options_.check ? nullptr : memory,
-                          options_.check ? nullptr : device, !Cut(node)));
+                          options_.check ? nullptr : device,
+                          // What follows such a send may overwrite its tensors.
+                          !Cut(node) && !EndsWhenSent(spec)));
       staging_.emplace(node, std::move(staging));
     }
     Sequence& sequence = sequences_[SequenceName(spec)];
@@ -226,9 +233,19 @@ Status CommThread::Issue(Graph::Index node) {
   } else {
     REPRISE_ASSIGN(outstanding.transfer, Start(spec, *group.comm, outstanding));
   }
+  if (EndsWhenSent(spec)) {
+    const bool timed = work.mode == ReplayMode::kTimed;
+    outstanding.report_ns = outstanding.issued_ns + (timed ? work.host_ns : 0);
+    callbacks_.ends_at(*outstanding.report_ns);
+  }
   const std::lock_guard lock(mutex_);
   outstanding_.push_back(std::move(outstanding));
   return {};
+}
+
+bool CommThread::IsBusy() const {
+  const std::lock_guard lock(mutex_);
+  return !outstanding_.empty();
 }
 
 Result<std::unique_ptr<Transfer>> CommThread::Start(const CommSpec& spec, GroupComm& group,
@@ -247,6 +264,10 @@ Status CommThread::TestOutstanding() {
   for (std::size_t k = 0; k < outstanding_.size();) {
     Outstanding& one = outstanding_[k];
     const std::int64_t now_ns = MonotonicNs();
+    if (one.report_ns && !one.reported && now_ns >= *one.report_ns) {
+      one.reported = true;
+      callbacks_.done({one.node, one.issued_ns, now_ns});
+    }
     if (one.transfer != nullptr) {
       REPRISE_ASSIGN(const bool done, one.transfer->Test());
       if (!done) {
@@ -254,7 +275,7 @@ Status CommThread::TestOutstanding() {
         continue;
       }
       one.transfer.reset();
-      if (one.release_ns != 0) {
+      if (one.release_ns != 0 && !one.report_ns) {
         one.release_ns = now_ns + plan_.work[one.node].host_ns;
         callbacks_.ends_at(one.release_ns);
       }
@@ -282,7 +303,9 @@ Status CommThread::Finish(Outstanding& outstanding) {
       REPRISE_TRY(outstanding.staging->Upload(*stream_));
     }
   }
-  callbacks_.done({outstanding.node, outstanding.issued_ns, ended_ns});
+  if (!outstanding.reported) {
+    callbacks_.done({outstanding.node, outstanding.issued_ns, ended_ns});
+  }
   return {};
 }
 

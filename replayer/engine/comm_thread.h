@@ -76,6 +76,9 @@ class CommThread {
   void BeginIteration();
   // The node's dependencies are done; it is issued at `earliest_ns` or when its turn has come.
   void Submit(Graph::Index node, std::int64_t earliest_ns);
+  // Whether transfers are under way; after the iteration's last node those are sends that were over
+  // for the trace without their receives. From any thread.
+  [[nodiscard]] bool IsBusy() const;
   // Where each sequence stands: what is issued but not over, then what is to be issued next. From
   // any thread.
   [[nodiscard]] std::vector<SequenceState> Sequences() const;
@@ -92,6 +95,10 @@ class CommThread {
     Graph::Index node = 0;
     std::int64_t issued_ns = 0;
     std::int64_t release_ns = 0;  // timed mode: not over before
+    // Of a send that ends without its receive: when it is over for the trace, and whether it is
+    // said to be. The transfer itself may last longer.
+    std::optional<std::int64_t> report_ns = {};
+    bool reported = false;
     std::unique_ptr<Transfer> transfer = nullptr;
     Staging* staging = nullptr;
     // `transfer`, where it moves data from and to the device itself.

@@ -161,9 +161,21 @@ Result<IterationResult> Engine::RunIteration(std::int32_t iteration, bool warmup
     }
     return tl::unexpected<Error>(failure().value_or(Error{}));
   }
+  REPRISE_TRY(AwaitTransfers());
   auto result = Collect(iteration, warmup, begin_ns);
   running_.store(false);
   return result;
+}
+
+// Sends that ended without their receives: their areas are used again in the next iteration.
+Status Engine::AwaitTransfers() {
+  while (comm_->IsBusy()) {
+    if (failing_.load()) {
+      return tl::unexpected<Error>(failure().value_or(Error{}));
+    }
+    WaitUntilNs(MonotonicNs() + 20'000);
+  }
+  return {};
 }
 
 Result<std::map<std::string, ValueCounts>> Engine::CheckValues(std::int32_t iteration) {

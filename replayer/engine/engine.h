@@ -122,6 +122,7 @@ class Engine {
   void NoteDue(std::int64_t deadline_ns);
   [[nodiscard]] std::int64_t EstimateNs(const Cost& cost) const;
   [[nodiscard]] std::string NameOf(Graph::Index i) const;
+  Status AwaitTransfers();
   Result<IterationResult> Collect(std::int32_t iteration, bool warmup, std::int64_t begin_ns);
 
   const Graph& graph_;

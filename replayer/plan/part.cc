@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectives/matching/matching.h"
+#include "core/counted.h"
 #include "core/text.h"
 #include "replayer/plan/group_sizes.h"
 #include "replayer/plan/selection.h"
@@ -48,6 +49,8 @@ void PartCounts::Add(const PartCounts& other) {
   edges_cut += other.edges_cut;
   outside += other.outside;
   other_streams += other.other_streams;
+  unreceived += other.unreceived;
+  untimed += other.untimed;
 }
 
 PartCounts CountPart(const RankPart& part, const Plan& plan, const ReplayOptions& options) {
@@ -58,6 +61,13 @@ PartCounts CountPart(const RankPart& part, const Plan& plan, const ReplayOptions
   for (Graph::Index i = 0; i < part.graph.size() && !options.streams.empty(); ++i) {
     const bool other = part.graph.actor(i).kind == Actor::Kind::kStream && !plan.work[i].counts;
     counts.other_streams += other ? 1 : 0;
+  }
+  for (Graph::Index i = 0; i < part.graph.size(); ++i) {
+    const CommSpec* const spec = part.graph.comm(i);
+    const bool works = spec != nullptr || plan.work[i].type == WorkType::kCompute;
+    counts.unreceived += spec != nullptr && spec->send_end == SendEnd::kUnreceived ? 1 : 0;
+    counts.untimed +=
+        works && part.graph.untimed(i) && plan.work[i].mode == ReplayMode::kTimed ? 1 : 0;
   }
   return counts;
 }
@@ -108,6 +118,16 @@ std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet&
   if (counts.outside > 0) {
     notes.push_back(fmt::format(
         "{} transfers reach nobody who takes part: they take their recorded time", counts.outside));
+  }
+  if (counts.unreceived > 0) {
+    notes.push_back(
+        fmt::format("{} without a receive: nothing is sent", Counted(counts.unreceived, "send")));
+  }
+  if (counts.untimed > 0) {
+    notes.push_back(fmt::format(
+        "warning: no time is recorded for {}: 0 is taken here; `reprise simulate --machine NAME` "
+        "models what it can",
+        Counted(counts.untimed, "node")));
   }
   if (!options.streams.empty()) {
     notes.push_back(fmt::format(

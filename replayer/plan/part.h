@@ -34,6 +34,8 @@ struct PartCounts {
   std::uint64_t edges_cut = 0;
   std::uint64_t outside = 0;        // transfers whose other side is not replayed
   std::uint64_t other_streams = 0;  // nodes beside --streams
+  std::uint64_t unreceived = 0;     // sends that no rank receives
+  std::uint64_t untimed = 0;        // nodes that take their recorded time and have none
 
   void Add(const PartCounts& other);
 };

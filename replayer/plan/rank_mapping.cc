@@ -103,7 +103,18 @@ std::vector<std::int32_t> RankMapping::RanksOf(const std::string& group) const {
 
 Result<TraceSet> OpenChosen(const std::string& directory, const PartOptions& part) {
   if (part.ranks.empty() && !part.one_trace) {
-    return TraceSet::Open(directory);
+    REPRISE_ASSIGN(TraceSet set, TraceSet::OpenPresent(directory));
+    if (!set.missing.empty()) {
+      std::vector<std::int32_t> present;
+      for (const auto& [rank, path] : set.files) {
+        present.push_back(rank);
+      }
+      return BadInput(fmt::format(
+          "{}: {}; bring the others, or choose what is there with --ranks {}: what it exchanges "
+          "with the others then takes its recorded time",
+          directory, set.MissingRanks(), NumbersText(present)));
+    }
+    return set;
   }
   REPRISE_ASSIGN(TraceSet set, TraceSet::OpenPresent(directory));
   REPRISE_TRY(CheckPresent(set, part.ranks, "--ranks"));

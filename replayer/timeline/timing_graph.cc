@@ -39,6 +39,7 @@ void Append(const Graph& graph, const RankClock& clock, TimingTrace& trace) {
           ? 0
           : *std::max_element(trace.recording.actor.begin(), trace.recording.actor.end()) + 1;
   for (Index i = 0; i < graph.size(); ++i) {
+    trace.graph.names.push_back({graph.metadata().rank, graph.id(i)});
     const Actor actor = graph.actor(i);
     const ActorKind kind = KindOf(actor);
     // All transfers of a rank are one actor here: only "another than a thread or stream" matters.
@@ -124,7 +125,8 @@ void Match(std::span<const Graph* const> graphs, TimingTrace& trace) {
       const std::int32_t rank = trace.ranks[trace.recording.rank[member.node]];
       times.push_back({trace.recording.start_ns[member.node], trace.recording.end_ns[member.node],
                        member.spec->kind,
-                       member.spec->kind == CommKind::kSend || member.spec->root == rank});
+                       member.spec->kind == CommKind::kSend || member.spec->root == rank,
+                       member.spec->send_end});
     }
     const std::vector<TransferPart> parts = SplitTransfer(times);
     for (std::size_t m = 0; m < members.size(); ++m) {

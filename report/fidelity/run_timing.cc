@@ -215,9 +215,9 @@ class Builder {
       const CommSpec& spec = member.info->spec;
       const NodeInfo& node = *timing_.nodes[NodeOf(member)];
       const std::int64_t start_ns = node.recorded_start_ns + axes_[member.rank].recorded_shift_ns;
-      times.push_back(
-          {start_ns, start_ns + node.recorded_elapsed_ns, spec.kind,
-           spec.kind == CommKind::kSend || spec.root == ranks_[member.rank].data().rank});
+      times.push_back({start_ns, start_ns + node.recorded_elapsed_ns, spec.kind,
+                       spec.kind == CommKind::kSend || spec.root == ranks_[member.rank].data().rank,
+                       spec.send_end});
     }
     const std::vector<TransferPart> parts = SplitTransfer(times);
     for (std::size_t m = 0; m < members.size(); ++m) {

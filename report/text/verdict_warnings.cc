@@ -129,6 +129,17 @@ std::vector<std::string> PredictionWarnings(const std::map<std::string, std::str
         "their times are scaled by the ratio of all others.",
         100 * unknown));
   }
+  if (const std::string nodes = TextIn(options, "modelled_nodes"); !nodes.empty()) {
+    warnings.push_back(fmt::format(
+        "No time was recorded for {} nodes: the machine's model says what they take.", nodes));
+  }
+  if (const std::string nodes = TextIn(options, "nodes_without_time"); !nodes.empty()) {
+    warnings.push_back(fmt::format(
+        "No time was recorded for {} nodes, and they count as 0: {}", nodes,
+        TextIn(options, "machine") == "recorded"
+            ? "--machine NAME models transfers, and work whose FLOPs or bytes are known."
+            : "neither FLOPs nor bytes of them are known."));
+  }
   AddPowerWarnings(options, warnings);
   return warnings;
 }

@@ -78,6 +78,7 @@ constexpr TextRule kTextRules[] = {
     {"node.attr.comm_reduce_op",
      [](auto& /*known*/, auto text) { return ParseReduceOp(text).has_value(); }},
     {"node.attr.comm_certainty", IsNameOf<GroupCertainty>},
+    {"node.attr.comm_send_end", IsNameOf<SendEnd>},
     {"node.inputs.values", IsArgument},
     {"node.outputs.values", IsArgument},
     {"header.version", IsHeaderText},

@@ -338,5 +338,79 @@ TEST(ChakraLinked, WrongTypesAreCounted) {
   EXPECT_EQ(trace->ById(8), nullptr);
 }
 
+// Chakra's pull request 216: node types 8 to 10, and what a storage operation did in field 11.
+TEST(Chakra, StorageNodesKeepTheirTimes) {
+  const Wire info =
+      Wire().Number(1, 1).Message(10, Wire().Number(1, 3).Text(2, "/d").Number(5, 64));
+  const auto storage = [&](std::uint64_t id, std::uint64_t type, std::uint64_t us) {
+    return Wire().Number(1, id).Text(2, "read").Number(3, type).Number(7, us).Message(11, info);
+  };
+  const Wire attributed = Comp(6, 9).Message(10, IntAttribute("num_ops", 5));
+  for (const Wire& header : {Wire().Text(1, "0.0.5"), Wire()}) {
+    ConvertReport report;
+    const auto trace =
+        ConvertText(TestName(), "a.0.et",
+                    header.Framed() + Comp(1, 5).Framed() + storage(2, 8, 70).Framed() +
+                        storage(3, 9, 800).Framed() + storage(4, 10, 9000).Framed() +
+                        Comp(5, 7, {2}).Number(12, 1).Framed() + attributed.Framed(),
+                    &report);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_EQ(trace->metadata.source, "chakra 0.0.4");
+    for (const auto& [id, ns] : {std::pair(1, 5'000), std::pair(2, 70'000), std::pair(3, 800'000),
+                                 std::pair(4, 9'000'000), std::pair(5, 7'000)}) {
+      EXPECT_EQ(trace->ById(static_cast<std::uint64_t>(id))->duration_ns, ns) << id;
+    }
+    EXPECT_EQ(report.diagnostics.CountOf("storage_node"), 3U);
+    EXPECT_EQ(report.diagnostics.CountOf("unknown_node_field"), 1U);
+    EXPECT_EQ(report.diagnostics.CountOf("unknown_node_type"), 0U);
+  }
+}
+
+TEST(Chakra, UnknownNodeTypesKeepTheirTimes) {
+  ConvertReport report;
+  const auto trace = ConvertText(
+      TestName(), "a.0.et",
+      File({Wire().Number(1, 1).Text(2, "new").Number(3, 11).Number(7, 40), Comp(2, 5, {1})}),
+      &report);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->ById(1)->duration_ns, 40'000);
+  EXPECT_EQ(trace->ById(2)->start_ns, 40'000);
+  EXPECT_EQ(report.diagnostics.CountOf("unknown_node_type"), 1U);
+}
+
+TEST(Chakra, AnAbsentTimeIsNoZero) {
+  ConvertReport report;
+  const Wire without = Wire().Number(1, 2).Text(2, "op").Number(3, 4);
+  const auto trace =
+      ConvertText(TestName(), "a.0.et", File({Comp(1, 5), without, Comp(3, 0)}), &report);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_FALSE(trace->ById(1)->untimed);
+  EXPECT_TRUE(trace->ById(2)->untimed);
+  EXPECT_FALSE(trace->ById(3)->untimed) << "a duration of 0 is a duration";
+  EXPECT_EQ(report.diagnostics.CountOf("no_recorded_time"), 1U);
+}
+
+Wire OneMessage(std::uint64_t id, bool send, std::int64_t peer) {
+  return Wire()
+      .Number(1, id)
+      .Text(2, "message")
+      .Number(3, send ? 5 : 6)
+      .Message(10, IntAttribute(send ? "comm_dst" : "comm_src", peer))
+      .Message(10, IntAttribute("comm_size", 64));
+}
+
+TEST_F(ChakraSet, SendsOfSimulatorsEndWithoutTheirReceives) {
+  Write("t.0.et", File({OneMessage(1, true, 1), OneMessage(2, true, 1)}));
+  Write("t.1.et", File({OneMessage(1, false, 0)}));
+  const auto report = Convert();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->diagnostics.CountOf("send_without_receive"), 1U);
+  const auto trace = pytorch::Load(root_ + "/out/t.0.et");
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->ById(1)->comm->send_end, SendEnd::kSent);
+  EXPECT_EQ(trace->ById(2)->comm->send_end, SendEnd::kUnreceived);
+  EXPECT_TRUE(trace->ById(2)->comm->outside);
+}
+
 }  // namespace
 }  // namespace reprise::chakra

@@ -118,6 +118,8 @@ CommSpec RandomNodes::RandomComm(NodeType type) {
   spec.op = static_cast<ReduceOp>(Below(9));
   spec.op_recorded = Coin();
   spec.async = Coin();
+  spec.send_end = static_cast<SendEnd>(Below(3));
+  spec.outside = spec.send_end == SendEnd::kUnreceived;
   return spec;
 }
 
@@ -154,6 +156,7 @@ Node RandomNodes::Next() {
   node.op_schema = RandomText();
   node.num_ops = Below(3) - 1;
   node.results_inferred = Coin();
+  node.untimed = Coin();
   node.tensor_bytes = Below(3) - 1;
   node.op = Coin() ? RandomText() : std::string();
   if (Coin()) {
