@@ -84,6 +84,7 @@ void TrimHeap() {
 Status ReadFiles(RankCapture& rank) {
   const RankFiles& files = rank.files;
   if (!files.host.empty()) {
+    REPRISE_TRY(CheckForm(files.host));
     REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.host));
     REPRISE_ASSIGN(rank.host, ReadHostTrace(*text, rank.diagnostics));
   }
@@ -91,6 +92,7 @@ Status ReadFiles(RankCapture& rank) {
     rank.kineto = KinetoOf(rank.host, rank.diagnostics);
     return {};
   }
+  REPRISE_TRY(CheckForm(files.kineto));
   REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.kineto));
   REPRISE_ASSIGN(rank.kineto, ReadKineto(*text, files.host.empty(), rank.diagnostics));
   if (files.host.empty()) {

@@ -1,0 +1,18 @@
+// Files that are no text of a capture, by what they begin with and by their names: what they are,
+// and how to go on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace reprise {
+
+// Bytes of a file's beginning that tell: a tar archive names itself behind its first member's name.
+inline constexpr std::size_t kFormHeadBytes = 512;
+
+// "is a zip archive: unpack it, and convert the files in it"; empty: nothing that is known here.
+// `head`: unpacked, where the file is gzip or zstd.
+[[nodiscard]] std::string OtherForm(std::string_view path, std::string_view head);
+
+}  // namespace reprise
