@@ -12,7 +12,7 @@
 #include "cli/number_checks.h"
 #include "cli/operator_work.h"
 #include "converters/converter.h"
-#include "converters/text_source.h"
+#include "converters/other_forms.h"
 #include "core/counted.h"
 #include "core/nearest.h"
 #include "core/output_kind.h"

@@ -240,45 +240,6 @@ TextFile JsonStream::TakeFrame() && {
   return TextFile::FromParts(source_.path(), std::move(frame_), size, std::move(gaps_));
 }
 
-std::size_t ElementPlaces::AtByte(std::size_t index) {
-  const std::string_view text = Text(index);
-  return batch_.text.OffsetOf(text.empty() ? batch_.text.text() : text);
-}
-
-std::string_view ElementPlaces::Text(std::size_t index) {
-  if (elements_.empty()) {
-    if (auto elements = SplitElements(batch_.text, !batch_.last)) {
-      elements_ = std::move(*elements);
-    }
-  }
-  return index < elements_.size() ? elements_[index] : std::string_view();
-}
-
-Status VisitElements(const JsonBatch& batch, simdjson::dom::parser& parser,
-                     const ElementVisitor& visit) {
-  ElementPlaces places(batch);
-  std::size_t index = 0;
-  simdjson::dom::array array;
-  if (const std::string_view text = batch.text.text();
-      parser.parse(text.data(), text.size(), false).get(array) == simdjson::SUCCESS &&
-      (batch.last || array.size() != 0)) {
-    for (const simdjson::dom::element root : array) {
-      REPRISE_TRY(visit(root, index++, places, false));
-    }
-    return {};
-  }
-  // Damage, or numbers that JSON has not: one by one, to find where.
-  REPRISE_ASSIGN(const std::vector<std::string_view> elements,
-                 SplitElements(batch.text, !batch.last));
-  for (const std::string_view element : elements) {
-    bool patched = false;
-    REPRISE_ASSIGN(const simdjson::dom::element root,
-                   ParseElement(parser, batch.text, element, &patched));
-    REPRISE_TRY(visit(root, index++, places, patched));
-  }
-  return {};
-}
-
 namespace {
 
 struct Work {

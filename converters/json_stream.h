@@ -74,14 +74,19 @@ class JsonStream {
 // Where elements of a batch are; looked up when first asked.
 class ElementPlaces {
  public:
-  explicit ElementPlaces(const JsonBatch& batch) : batch_(batch) {}
+  // `parser` has parsed the whole batch, and nothing since; or nullptr.
+  ElementPlaces(const JsonBatch& batch, const simdjson::dom::parser* parser)
+      : batch_(batch), parser_(parser) {}
   // Byte offset of an element in the file.
   std::size_t AtByte(std::size_t index);
   // As it stands in the file; empty where the batch is damaged.
   std::string_view Text(std::size_t index);
 
  private:
+  void FindByStructure();
+
   const JsonBatch& batch_;
+  const simdjson::dom::parser* parser_;
   std::vector<std::string_view> elements_;
 };
 

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <string>
 
-#include "core/text.h"
+#include "converters/text_source.h"
+#include "core/input_file.h"
 
 namespace reprise {
 namespace {
@@ -99,6 +100,16 @@ std::string OtherForm(std::string_view path, std::string_view head) {
     }
   }
   return {};
+}
+
+Status CheckForm(const std::string& path) {
+  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
+  const std::string head = ReadHead(path, kFormHeadBytes);
+  if (head.empty() && input.bytes > 0) {
+    return {};  // damaged: reading says where
+  }
+  const std::string form = OtherForm(path, head);
+  return form.empty() ? Status() : BadInput(fmt::format("{} {}", path, form));
 }
 
 }  // namespace reprise

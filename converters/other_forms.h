@@ -2,9 +2,11 @@
 // and how to go on.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "core/result.h"
 
 namespace reprise {
 
@@ -14,5 +16,8 @@ inline constexpr std::size_t kFormHeadBytes = 512;
 // "is a zip archive: unpack it, and convert the files in it"; empty: nothing that is known here.
 // `head`: unpacked, where the file is gzip or zstd.
 [[nodiscard]] std::string OtherForm(std::string_view path, std::string_view head);
+
+// Bad input that says what the file is, and the way on, where it is such a file; else it passes.
+[[nodiscard]] Status CheckForm(const std::string& path);
 
 }  // namespace reprise

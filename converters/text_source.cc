@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "converters/decompression.h"
-#include "converters/other_forms.h"
 #include "core/file_descriptor.h"
 #include "core/input_file.h"
 
@@ -92,16 +91,6 @@ Result<std::unique_ptr<TextSource>> TextSource::Open(const std::string& path) {
   const std::string_view head(magic, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   REPRISE_ASSIGN(bytes, Unpacked(std::move(bytes), head));
   return std::make_unique<WithoutMark>(std::move(bytes));
-}
-
-Status CheckForm(const std::string& path) {
-  REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));
-  const std::string head = ReadHead(path, kFormHeadBytes);
-  if (head.empty() && input.bytes > 0) {
-    return {};  // damaged: reading says where
-  }
-  const std::string form = OtherForm(path, head);
-  return form.empty() ? Status() : BadInput(fmt::format("{} {}", path, form));
 }
 
 std::string ReadHead(const std::string& path, std::size_t most) {

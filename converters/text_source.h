@@ -32,10 +32,6 @@ class TextSource {
   std::string path_;
 };
 
-// Bad input that says what the file is, and the way on, where it is no text at all: empty, an
-// archive, another program's binary (other_forms.h). Anything else passes.
-[[nodiscard]] Status CheckForm(const std::string& path);
-
 // The first bytes of a file's text, at most `most`; as far as it can be read.
 [[nodiscard]] std::string ReadHead(const std::string& path, std::size_t most);
 

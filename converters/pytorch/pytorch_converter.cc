@@ -120,13 +120,14 @@ void Summarise(const std::vector<RankCapture>& ranks,
 
 // What --strict does not let pass.
 Status CheckCaptureLosses(const Diagnostics& diagnostics) {
-  return RefuseLosses(diagnostics,
-                      {"operation_without_host_record", "host_record_without_time", "group_unknown",
-                       "transfer_mismatch", "transfer_without_call", "kineto_event_without_time",
-                       "kernel_without_launch", "duplicate_device_event", "transfer_kind_unknown",
-                       "transfer_size_unknown", "no_times", "identity_unreadable",
-                       "linked_to_another_process", "linked_to_another_step", "files_start_apart",
-                       "ranks_recorded_apart", "ranks_of_other_steps", "rank_recorded_twice"});
+  return RefuseLosses(
+      diagnostics,
+      {"operation_without_host_record", "host_record_without_time", "group_unknown",
+       "transfer_mismatch", "transfer_without_call", "kineto_event_without_time",
+       "kernel_without_launch", "duplicate_device_event", "transfer_kind_unknown",
+       "transfer_size_unknown", "device_category_left_out", "no_times", "identity_unreadable",
+       "linked_to_another_process", "linked_to_another_step", "files_start_apart",
+       "ranks_recorded_apart", "ranks_of_other_steps", "rank_recorded_twice"});
 }
 
 Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,

@@ -96,7 +96,9 @@ std::set<std::int64_t> Threads(const LoadedTrace& trace) {
 TEST_F(Reading, ThreadIdsMayBeText) {
   const auto got = Case("02_string_thread_ids");
   ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(Threads(got->trace), (std::set<std::int64_t>{4242, 5001}));
+  // Thread 5001 has MulBackward0 alone, a frame: no node.
+  EXPECT_EQ(Threads(got->trace), (std::set<std::int64_t>{4242}));
+  EXPECT_EQ(got->diagnostics.CountOf("thread_renumbered"), 0U);
   std::map<std::string, std::pair<int, std::int64_t>> by_op;
   for (const Node* node : DeviceNodes(got->trace)) {
     ++by_op[node->op].first;
@@ -177,7 +179,8 @@ TEST_F(Reading, TwoProcessesInOneFileAreRefusedByName) {
   const auto got = Case("05_two_processes_merged");
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().kind, ErrorKind::kBadInput);
-  EXPECT_THAT(got.error().message, HasSubstr("a merge of 2 processes: 100 ("));
+  EXPECT_THAT(got.error().message,
+              HasSubstr("a merge of 2 processes: 100 (3 operations, 1 step, "));
   EXPECT_THAT(got.error().message, HasSubstr("101 ("));
   // As SGLang merges ranks.
   const auto named =
@@ -199,6 +202,7 @@ TEST_F(Reading, OneProcessMayHaveSeveralDevicesAndHelpers) {
   }
   EXPECT_EQ(Threads(got->trace), (std::set<std::int64_t>{100, 101, 102}));
   EXPECT_EQ(got->diagnostics.CountOf("thread_renumbered"), 1U);
+  EXPECT_EQ(got->diagnostics.CountOf("operation_of_second_process"), 1U);
 }
 
 TEST_F(Reading, DeviceWorkOfCategoriesThatNoTableHas) {
@@ -224,6 +228,29 @@ TEST_F(Reading, WhatIsNotUnderstoodIsCountedWithItsTime) {
             2U);
   EXPECT_TRUE(counters.contains("host_category_left_out: category my_annotation, 5.000 us in all"));
   EXPECT_TRUE(DeviceNodes(got->trace).empty());
+}
+
+// As MTIA's requests for copies: no stream, no id, but a row that is labelled as a device.
+TEST_F(Reading, ADevicesRowIsEnoughForWork) {
+  const json label{{"ph", "M"},
+                   {"pid", 9},
+                   {"tid", 0},
+                   {"name", "process_labels"},
+                   {"args", {{"labels", "MTIA 9"}}}};
+  const auto got = Events(
+      {label, Mm(100), Event("mtia_ccp_events", "dma_request", 110, 8, json::object(), 801, 9)});
+  ASSERT_TRUE(got) << got.error().message;
+  ASSERT_EQ(DeviceNodes(got->trace).size(), 1U);
+  EXPECT_EQ(DeviceNodes(got->trace)[0]->actor, (Actor{Actor::Kind::kStream, 801, 9}));
+}
+
+// Marks of a program beside the kernels of a stream are no work.
+TEST_F(Reading, WhatLiesWithinWorkIsNone) {
+  const auto got = Events({Mm(100), Launch(105, 1), Kernel(130, 1),
+                           Event("marks", "phase", 128, 40, {{"stream", 7}, {"device", 0}}, 7, 0)});
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(DeviceNodes(got->trace).size(), 1U);
+  EXPECT_EQ(DeviceNs(got->trace), 30'000);
 }
 
 // A list of events without categories on the device; calls on rows of a process of their own.

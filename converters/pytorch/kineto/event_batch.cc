@@ -37,7 +37,7 @@ std::uint32_t HashInputDims(const JsonMember& dims) {
 
 // {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
 //  "dur": 290.974, "args": {"External id": 3, "Record function id": 4, …}}
-bool EventBatch::Read(element root, const RawMember& raw) {
+bool EventBatch::Read(element root, const RawNumbers& raw) {
   const auto [phase, kind, named, process, thread, start, duration, args] =
       FindMembers(root, {"ph", "cat", "name", "pid", "tid", "ts", "dur", "args"});
   const std::string_view form = TextOr(phase);

@@ -38,7 +38,7 @@ class EventBatch {
       : with_arguments_(with_arguments), strings_(strings), part_(part) {}
 
   // False: the event is damaged.
-  bool Read(simdjson::dom::element root, const RawMember& raw);
+  bool Read(simdjson::dom::element root, const RawNumbers& raw);
 
  private:
   EventCategory KnownCategory(std::string_view name);

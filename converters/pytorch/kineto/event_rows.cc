@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/counted.h"
 #include "core/text.h"
 
 namespace reprise::pytorch {
@@ -54,6 +55,12 @@ std::int64_t RowNumber(const JsonMember& value, std::int64_t otherwise) {
     --digits;
   }
   return ParseNumber<std::int64_t>(std::string_view(id.text).substr(digits)).value_or(otherwise);
+}
+
+bool IsDevice(const ProcessNames& names, const RowId& process) {
+  const auto named = names.find(process);
+  return named != names.end() && !named->second.second.empty() &&
+         !named->second.second.starts_with("CPU");
 }
 
 std::int32_t EventRows::Find(const JsonMember& process, const JsonMember& thread) {
@@ -117,9 +124,10 @@ Status CheckOneProcess(const std::string& path, const EventRows& rows,
   std::vector<std::string> names;
   for (const auto& [id, sum] : processes) {
     if (sum.operations + sum.launches > 0) {
-      names.push_back(fmt::format("{} ({} operations, {} steps, {} collective calls, {} launches)",
-                                  RowText(id), sum.operations, sum.steps, sum.communication_calls,
-                                  sum.launches));
+      names.push_back(fmt::format("{} ({}, {}, {}, {})", RowText(id),
+                                  Counted(sum.operations, "operation"), Counted(sum.steps, "step"),
+                                  Counted(sum.communication_calls, "collective call"),
+                                  Counted(sum.launches, "launch")));
     }
   }
   const std::size_t count = names.size();
@@ -156,6 +164,12 @@ std::vector<std::int64_t> ThreadNumbers(const std::string& path, const EventRows
       continue;
     }
     out.push_back(next++);
+    if (other && row.operations > 0) {
+      diagnostics.Count(
+          "operation_of_second_process",
+          fmt::format("{}: process {} beside {}", path, RowText(row.process), RowText(*main)),
+          row.operations);
+    }
     if (host) {
       diagnostics.Count("thread_renumbered",
                         fmt::format("{}: thread {} of process {} is {}", path, RowText(row.thread),

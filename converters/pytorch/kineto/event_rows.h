@@ -53,6 +53,9 @@ class EventRows {
 // What a file says of a process beside its events: "process_name", "process_labels".
 using ProcessNames = std::map<RowId, std::pair<std::string, std::string>>;
 
+// Whether a file labels that row as a device ("GPU 0", "MTIA 9"), not as "CPU".
+[[nodiscard]] bool IsDevice(const ProcessNames& names, const RowId& process);
+
 // Processes that launched device work, marked steps or called collectives beside each other: bad
 // input that names them. `launches`: by row, calls that launched what the device did.
 [[nodiscard]] Status CheckOneProcess(const std::string& path, const EventRows& rows,

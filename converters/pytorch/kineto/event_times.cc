@@ -67,7 +67,7 @@ std::optional<std::int64_t> ParseMicroseconds(std::string_view text) {
 }
 
 std::optional<std::int64_t> ReadMicroseconds(const JsonMember& value, std::string_view name,
-                                             const RawMember& raw) {
+                                             const RawNumbers& raw) {
   std::int64_t whole = 0;
   if (value.get(whole) == simdjson::SUCCESS && whole > -kMaxUs && whole < kMaxUs) {
     return whole * kNsPerUs;
@@ -81,7 +81,7 @@ std::optional<std::int64_t> ReadMicroseconds(const JsonMember& value, std::strin
     return std::nullopt;
   }
   if (std::abs(us) >= kExactUs) {
-    if (const auto exact = ParseMicroseconds(raw(name))) {
+    if (const auto exact = ParseMicroseconds(raw.Text(name))) {
       return exact;
     }
   }
@@ -89,7 +89,7 @@ std::optional<std::int64_t> ReadMicroseconds(const JsonMember& value, std::strin
 }
 
 std::optional<EventSpan> ReadSpan(const JsonMember& start, const JsonMember& duration,
-                                  const RawMember& raw) {
+                                  const RawNumbers& raw) {
   const auto start_ns = ReadMicroseconds(start, "ts", raw);
   const auto duration_ns = start_ns ? ReadMicroseconds(duration, "dur", raw) : std::nullopt;
   if (!duration_ns || *duration_ns < 0) {

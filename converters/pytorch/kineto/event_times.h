@@ -3,12 +3,14 @@
 
 #include <simdjson.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string_view>
 
 #include "converters/json_members.h"
+#include "converters/json_split.h"
+#include "converters/json_stream.h"
 
 namespace reprise::pytorch {
 
@@ -19,20 +21,26 @@ inline constexpr std::int64_t kMaxUs = 3'000'000'000'000'000;
 // if it is no number, or is beyond kMaxUs.
 [[nodiscard]] std::optional<std::int64_t> ParseMicroseconds(std::string_view text);
 
-// The raw text of the event's member of that name.
-using RawMember = std::function<std::string_view(std::string_view name)>;
+// Where the digits of an event's times are, for those that a double does not hold.
+struct RawNumbers {
+  ElementPlaces& places;
+  std::size_t index = 0;  // of the event
+  [[nodiscard]] std::string_view Text(std::string_view member) const {
+    return MemberText(places.Text(index), member);
+  }
+};
 
 // A time in ns. `raw` is asked where a double does not resolve 1 ns (PyTorch 2.3 and 2.4 write µs
 // since the epoch with three decimals).
 [[nodiscard]] std::optional<std::int64_t> ReadMicroseconds(const JsonMember& value,
                                                            std::string_view name,
-                                                           const RawMember& raw);
+                                                           const RawNumbers& raw);
 
 struct EventSpan {
   std::int64_t start_ns = 0, end_ns = 0;
 };
 // "ts" and "dur". Nothing: it has no times.
 [[nodiscard]] std::optional<EventSpan> ReadSpan(const JsonMember& start, const JsonMember& duration,
-                                                const RawMember& raw);
+                                                const RawNumbers& raw);
 
 }  // namespace reprise::pytorch

@@ -130,11 +130,11 @@ void LeaveOutLostTimes(const std::string& path, KinetoTrace& trace, Diagnostics&
 }
 
 // Rows become thread numbers. Bad input where several processes are in the file.
-Status NumberThreads(const std::string& path, const EventRows& rows, KinetoTrace& trace,
-                     Diagnostics& diagnostics) {
+Status NumberThreads(const std::string& path, const EventRows& rows, const ProcessNames& names,
+                     KinetoTrace& trace, Diagnostics& diagnostics) {
   std::set<RowId> callers;
   for (const EventRow& row : rows.All()) {
-    if (row.runtime_calls > 0) {
+    if (row.runtime_calls > 0 && !IsDevice(names, row.process)) {  // MTIA's have rows of calls
       callers.insert(row.process);
     }
   }
@@ -145,7 +145,9 @@ Status NumberThreads(const std::string& path, const EventRows& rows, KinetoTrace
       launched.insert(event.work.correlation);
     }
     for (const RuntimeCall& call : trace.device.calls) {
-      if (call.correlation >= 0 && launched.contains(call.correlation)) {
+      const RowId& process = rows.All()[static_cast<std::size_t>(call.thread)].process;
+      if (call.correlation >= 0 && callers.contains(process) &&
+          launched.contains(call.correlation)) {
         ++launches[static_cast<std::size_t>(call.thread)];
       }
     }
@@ -201,10 +203,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
     REPRISE_TRY(VisitElements(
         batch, parser,
         [&](element root, std::size_t index, ElementPlaces& places, bool /*patched*/) -> Status {
-          const RawMember raw = [&](std::string_view name) {
-            return MemberText(places.Text(index), name);
-          };
-          if (!events.Read(root, raw)) {
+          if (!events.Read(root, {places, index})) {
             part->damaged.push_back(places.AtByte(index));
           }
           return {};
@@ -231,7 +230,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   JoinHalves(source.path(), all.halves, trace, all.others, diagnostics);
   PlaceOtherEvents(source.path(), all.others, all.rows, all.processes, trace.device, diagnostics);
   LeaveOutLostTimes(source.path(), trace, diagnostics);
-  REPRISE_TRY(NumberThreads(source.path(), all.rows, trace, diagnostics));
+  REPRISE_TRY(NumberThreads(source.path(), all.rows, all.processes, trace, diagnostics));
   AddBase(base_ns, trace);
   FinishDeviceTrace(source.path(), trace.device, diagnostics);
   if (trace.events.empty() && trace.device.empty()) {

@@ -85,7 +85,8 @@ class OtherPlacer {
   [[nodiscard]] bool IsWork(const OtherEvent& other) const {
     const DeviceEvent& event = other.event;
     return other.names_stream || (!IsHost(other) && !other.category->empty() &&
-                                  (event.work.correlation >= 0 || event.external_id >= 0));
+                                  (event.work.correlation >= 0 || event.external_id >= 0 ||
+                                   IsDevice(names_, ProcessOf(other))));
   }
   [[nodiscard]] bool IsCall(const OtherEvent& other) const {
     return IsHost(other) && !other.names_stream &&

@@ -20,9 +20,9 @@ struct OtherEvent {
 };
 
 // Moves what is device work, and calls of a runtime, to `trace`:
-// - device work names its stream, or is on a row that is no host's, has a category and the id of
-//   the call or operation that launched it. A category of which most events lie within other work
-//   of their streams marks that work and is none.
+// - device work names its stream; or it has a category, is on a row that is no host's, and the row
+//   is labelled as a device or the event has the id of what launched it. A category of which most
+//   events lie within other work of their streams marks that work and is none.
 // - a call is on a host's row and has the id of what it launched, or the name of a wait.
 // The rest is counted with its time, by category: `device_category_left_out`,
 // `host_category_left_out`.

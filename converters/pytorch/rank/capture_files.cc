@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "converters/other_forms.h"
 #include "converters/pytorch/rank/capture_names.h"
 #include "converters/text_source.h"
 #include "core/input_file.h"

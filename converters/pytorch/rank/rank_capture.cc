@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "converters/other_forms.h"
 #include "converters/pytorch/kineto/kineto_host.h"
 #include "converters/pytorch/rank/identity.h"
 #include "converters/pytorch/rank/stages.h"
