@@ -14,6 +14,7 @@
 #include "cli/operator_work.h"
 #include "cli/set_checks.h"
 #include "converters/converter.h"
+#include "converters/other_forms.h"
 #include "core/counted.h"
 #include "core/nearest.h"
 #include "core/output_kind.h"
@@ -87,6 +88,7 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
   const ConverterKind* kind = SniffConverter(flags.input);
   std::error_code error;
   if (kind == nullptr && std::filesystem::is_regular_file(flags.input, error)) {
+    REPRISE_TRY(CheckForm(flags.input));
     return BadInput(fmt::format(
         "{}: not recognised as any format (`reprise list formats`); --format NAME says what is "
         "wrong with it",

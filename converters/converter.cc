@@ -39,12 +39,14 @@ const ConverterKind* SniffConverter(const std::string& path) {
 
 Status RefuseLosses(const Diagnostics& diagnostics,
                     std::initializer_list<std::string_view> losses) {
+  const auto snapshot = diagnostics.Snapshot();
   for (const std::string_view name : losses) {
-    if (const std::uint64_t count = diagnostics.CountOf(name); count > 0) {
-      const auto snapshot = diagnostics.Snapshot();
-      const auto& examples = snapshot.at(std::string(name)).examples;
-      return BadInput(fmt::format("{} × {} and --strict was given; first: {}", count, name,
-                                  examples.empty() ? "(no example)" : examples.front()));
+    for (const auto& [counted, counter] : snapshot) {  // perhaps with a detail behind its name
+      if (counted == name || counted.starts_with(fmt::format("{}: ", name))) {
+        return BadInput(
+            fmt::format("{} × {} and --strict was given; first: {}", counter.count, counted,
+                        counter.examples.empty() ? "(no example)" : counter.examples.front()));
+      }
     }
   }
   return {};

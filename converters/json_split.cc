@@ -223,6 +223,58 @@ Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key,
   return out;
 }
 
+Result<SplitJson> SplitList(const TextFile& file, bool open, std::size_t* error_at) {
+  const std::string_view text = file.text();
+  const Walker walker(text);
+  SplitJson out;
+  out.has_array = true;
+  const std::size_t begin = walker.SkipSpace(0);
+  *error_at = file.OffsetOf(text.size());
+  if (open) {
+    return out;
+  }
+  const std::size_t end = begin == kEnd ? kEnd : walker.SkipSpace(begin + 1);
+  if (end == kEnd || text[end] != ']') {
+    return NotJson(file, end, "']'");
+  }
+  if (const std::size_t more = walker.SkipSpace(end + 1); more != kEnd) {
+    *error_at = file.OffsetOf(more);
+    return BadInput(
+        fmt::format("{}: more text after the end of the JSON list, at byte {}; were "
+                    "two files written into one?",
+                    file.path(), *error_at));
+  }
+  return out;
+}
+
+std::string_view MemberText(std::string_view object, std::string_view key) {
+  const Walker walker(object);
+  std::size_t at = walker.SkipSpace(0);
+  if (at == kEnd || object[at] != '{') {
+    return {};
+  }
+  at = walker.SkipSpace(at + 1);
+  while (at != kEnd && object[at] == '"') {
+    const std::size_t key_end = walker.SkipString(at);
+    if (key_end == kEnd) {
+      return {};
+    }
+    const bool wanted = object.substr(at + 1, key_end - at - 2) == key;
+    at = walker.SkipSpace(key_end);
+    at = at == kEnd || object[at] != ':' ? kEnd : walker.SkipSpace(at + 1);
+    const std::size_t end = at == kEnd ? kEnd : walker.SkipValue(at);
+    if (end == kEnd) {
+      return {};
+    }
+    if (wanted) {
+      return object.substr(at, end - at);
+    }
+    at = walker.SkipSpace(end);
+    at = at == kEnd || object[at] != ',' ? kEnd : walker.SkipSpace(at + 1);
+  }
+  return {};
+}
+
 Result<std::vector<std::string_view>> SplitElements(const TextFile& file, bool more_follow) {
   SplitJson out;
   std::size_t at = 0;

@@ -29,6 +29,13 @@ struct SplitJson {
 [[nodiscard]] Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key,
                                             std::size_t* error_at = nullptr);
 
+// What is left of a text that is one array alone once its elements were taken out. `open`: without
+// its ']'. Bad input if more follows.
+[[nodiscard]] Result<SplitJson> SplitList(const TextFile& file, bool open, std::size_t* error_at);
+
+// The raw text of an object's member, the first of that name; empty: there is none.
+[[nodiscard]] std::string_view MemberText(std::string_view object, std::string_view key);
+
 // The elements of a text that is one array. `more_follow`: the array was cut there, at a comma.
 [[nodiscard]] Result<std::vector<std::string_view>> SplitElements(const TextFile& file,
                                                                   bool more_follow);

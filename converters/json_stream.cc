@@ -29,10 +29,12 @@ std::string NewBuffer(std::string used, std::size_t bytes) {
 
 }  // namespace
 
-JsonStream::JsonStream(TextSource& source, std::string_view array_key, std::string_view kept_array)
+JsonStream::JsonStream(TextSource& source, std::string_view array_key, std::string_view kept_array,
+                       bool list_too)
     : source_(source),
       array_key_(array_key),
       kept_array_(kept_array),
+      list_too_(list_too),
       chunk_(NewBuffer({}, kBatchBytes)) {}
 
 Result<bool> JsonStream::ReadMore() {
@@ -77,8 +79,14 @@ void JsonStream::ReadFrameByte(char c) {
       after_colon_ = depth_ == 1;
       break;
     case '[':
-      if (const auto key = std::string_view(frame_).substr(key_begin_, key_end_ - key_begin_);
-          was_after_colon && (kept_array_.empty() || key != kept_array_)) {
+      if (depth_ == 0) {
+        is_list_ = wanted_ = true;
+        state_ = State::kArray;
+        scanner_.Begin();
+        scanned_ = 0;
+      } else if (const auto key =
+                     std::string_view(frame_).substr(key_begin_, key_end_ - key_begin_);
+                 was_after_colon && (kept_array_.empty() || key != kept_array_)) {
         state_ = State::kArray;
         wanted_ = key == array_key_;
         scanner_.Begin();
@@ -110,7 +118,7 @@ Status JsonStream::ReadFrame() {
     if (object_ended_) {
       gaps_.push_back({frame_.size(), left_out_bytes_});
     }
-    if (!space && (object_ended_ || (depth_ == 0 && c != '{'))) {
+    if (!space && (object_ended_ || (depth_ == 0 && c != '{' && !(list_too_ && c == '[')))) {
       state_ = State::kDone;
     } else {
       ReadFrameByte(c);
@@ -140,9 +148,10 @@ void JsonStream::Emit(std::size_t end, bool last, std::string& buffer, JsonBatch
   if (begin_ != 1) {
     std::memmove(chunk_.data() + 1, chunk_.data() + begin_, size);
   }
-  const bool closed = end != end_;  // else the text ended: the splitter reports it
+  // Else the text ended: the splitter reports it. A list of events may end so.
+  const bool closed = end != end_ || is_list_;
   chunk_[0] = '[';
-  chunk_[size + 1] = !closed ? '\0' : last ? buffer[1] : ']';
+  chunk_[size + 1] = !closed ? '\0' : last && end != end_ ? buffer[1] : ']';
   const std::size_t at_byte = at_byte_;
   begin_ = 1;
   Drop(1 + size);
@@ -211,6 +220,7 @@ Result<bool> JsonStream::Next(std::string buffer, JsonBatch& batch) {
     }
     if (!more && state_ == State::kArray) {
       state_ = State::kDone;
+      is_open_list_ = is_list_;
       if (wanted_) {
         Emit(end_, true, buffer, batch);
       } else {
@@ -230,41 +240,6 @@ TextFile JsonStream::TakeFrame() && {
   return TextFile::FromParts(source_.path(), std::move(frame_), size, std::move(gaps_));
 }
 
-std::size_t ElementPlaces::AtByte(std::size_t index) {
-  if (elements_.empty()) {
-    if (auto elements = SplitElements(batch_.text, !batch_.last)) {
-      elements_ = std::move(*elements);
-    }
-  }
-  return index < elements_.size() ? batch_.text.OffsetOf(elements_[index])
-                                  : batch_.text.OffsetOf(batch_.text.text());
-}
-
-Status VisitElements(const JsonBatch& batch, simdjson::dom::parser& parser,
-                     const ElementVisitor& visit) {
-  ElementPlaces places(batch);
-  std::size_t index = 0;
-  simdjson::dom::array array;
-  if (const std::string_view text = batch.text.text();
-      parser.parse(text.data(), text.size(), false).get(array) == simdjson::SUCCESS &&
-      (batch.last || array.size() != 0)) {
-    for (const simdjson::dom::element root : array) {
-      REPRISE_TRY(visit(root, index++, places, false));
-    }
-    return {};
-  }
-  // Damage, or numbers that JSON has not: one by one, to find where.
-  REPRISE_ASSIGN(const std::vector<std::string_view> elements,
-                 SplitElements(batch.text, !batch.last));
-  for (const std::string_view element : elements) {
-    bool patched = false;
-    REPRISE_ASSIGN(const simdjson::dom::element root,
-                   ParseElement(parser, batch.text, element, &patched));
-    REPRISE_TRY(visit(root, index++, places, patched));
-  }
-  return {};
-}
-
 namespace {
 
 struct Work {
@@ -276,8 +251,8 @@ struct Work {
 class Pipeline {
  public:
   Pipeline(TextSource& source, std::string_view array_key, std::string_view kept_array,
-           const BatchReader& read)
-      : stream_(source, array_key, kept_array),
+           bool list_too, const BatchReader& read)
+      : stream_(source, array_key, kept_array, list_too),
         read_(read),
         slots_(2 * static_cast<std::size_t>(OwnCores()) + 1) {}
 
@@ -292,9 +267,12 @@ class Pipeline {
       return tl::unexpected<Error>(std::move(*file_error_));
     }
     JsonFrame frame;
+    const bool list = stream_.IsList();
+    frame.open_list = stream_.IsOpenList();
     frame.file = std::move(stream_).TakeFrame();
     std::size_t error_at = 0;
-    auto json = SplitObject(frame.file, array_key, &error_at);
+    auto json = list ? SplitList(frame.file, frame.open_list, &error_at)
+                     : SplitObject(frame.file, array_key, &error_at);
     if (structure_error_ && (json || error_at > structure_error_at_)) {
       return tl::unexpected<Error>(std::move(*structure_error_));
     }
@@ -360,8 +338,9 @@ class Pipeline {
 }  // namespace
 
 Result<JsonFrame> StreamObject(TextSource& source, std::string_view array_key,
-                               const BatchReader& read, std::string_view kept_array) {
-  Pipeline pipeline(source, array_key, kept_array, read);
+                               const BatchReader& read, std::string_view kept_array,
+                               bool list_too) {
+  Pipeline pipeline(source, array_key, kept_array, list_too, read);
   pipeline.Run();
   return std::move(pipeline).Take(array_key);
 }

@@ -28,13 +28,17 @@ struct JsonBatch {
 // Cuts a text into batches.
 class JsonStream {
  public:
-  JsonStream(TextSource& source, std::string_view array_key, std::string_view kept_array);
+  JsonStream(TextSource& source, std::string_view array_key, std::string_view kept_array,
+             bool list_too = false);
 
   // The next batch, in file order. `buffer` is used again if it is of any size. False: no more.
   Result<bool> Next(std::string buffer, JsonBatch& batch);
   // Afterwards: the text with nothing between the brackets of the object's arrays, but for the kept
   // one.
   [[nodiscard]] TextFile TakeFrame() &&;
+  // The text is the array alone, without an object around it; and it ends without ']'.
+  [[nodiscard]] bool IsList() const { return is_list_; }
+  [[nodiscard]] bool IsOpenList() const { return is_open_list_; }
 
  private:
   enum class State { kFrame, kArray, kDone };
@@ -48,6 +52,7 @@ class JsonStream {
 
   TextSource& source_;
   std::string array_key_, kept_array_;
+  bool list_too_ = false, is_list_ = false, is_open_list_ = false;
   State state_ = State::kFrame;
   // chunk_[begin_, end_) is what was read and not yet used; the byte before it is ours.
   std::string chunk_;
@@ -69,12 +74,19 @@ class JsonStream {
 // Where elements of a batch are; looked up when first asked.
 class ElementPlaces {
  public:
-  explicit ElementPlaces(const JsonBatch& batch) : batch_(batch) {}
+  // `parser` has parsed the whole batch, and nothing since; or nullptr.
+  ElementPlaces(const JsonBatch& batch, const simdjson::dom::parser* parser)
+      : batch_(batch), parser_(parser) {}
   // Byte offset of an element in the file.
   std::size_t AtByte(std::size_t index);
+  // As it stands in the file; empty where the batch is damaged.
+  std::string_view Text(std::size_t index);
 
  private:
+  void FindByStructure();
+
   const JsonBatch& batch_;
+  const simdjson::dom::parser* parser_;
   std::vector<std::string_view> elements_;
 };
 
@@ -89,6 +101,7 @@ struct JsonFrame {
   SplitJson json;  // without elements; members that are arrays are empty, but for the kept one
   // The first error in an element of a file whose structure is sound.
   std::optional<Error> element_error;
+  bool open_list = false;  // a list without an object around it, and without its ']'
 };
 
 // Reads a batch, on any thread; what it returns is called in file order, by one thread at a time.
@@ -96,9 +109,11 @@ using BatchReader =
     std::function<Result<std::function<void()>>(const JsonBatch&, simdjson::dom::parser&)>;
 
 // Errors of the file and of its structure are returned before those in elements. `kept_array`: a
-// small array, which is part of the frame.
+// small array, which is part of the frame. `list_too`: the file may be the array alone, and its ']'
+// may be missing, as in Chrome's list of events.
 [[nodiscard]] Result<JsonFrame> StreamObject(TextSource& source, std::string_view array_key,
                                              const BatchReader& read,
-                                             std::string_view kept_array = {});
+                                             std::string_view kept_array = {},
+                                             bool list_too = false);
 
 }  // namespace reprise

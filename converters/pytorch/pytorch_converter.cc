@@ -135,6 +135,7 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
                                     "transfer_splits_unknown",
                                     "group_members_unknown",
                                     "group_members_differ",
+                                    "device_category_left_out",
                                     "no_times",
                                     "identity_unreadable",
                                     "linked_to_another_process",

@@ -381,7 +381,7 @@ TEST(LinkingByOrder, SeveralStepsInBothAreOneRepeat) {
   EXPECT_EQ(linked->link().matched, 3 * kCalls);
 }
 
-// The host trace holds more than the Kineto file: the rest has no times.
+// The host trace holds more than the Kineto file: two thirds of it would have no times.
 TEST(LinkingByOrder, KinetoHoldsLess) {
   std::vector<Call> host;
   for (int step = 0; step < 3; ++step) {
@@ -390,13 +390,9 @@ TEST(LinkingByOrder, KinetoHoldsLess) {
   }
   const auto linked =
       LinkTexts(HostText(host), KinetoFile().Add(StepCalls(kLinkedLayers, 140)).Text());
-  ASSERT_TRUE(linked->list) << linked->list.error().message;
-  EXPECT_EQ(linked->link().matched, kCalls);
-  EXPECT_EQ(linked->diagnostics.CountOf("host_record_without_time"), 2 * kCalls);
-  for (const Operation& op : linked->list->operations) {
-    EXPECT_EQ(linked->pair.host.nodes[static_cast<std::size_t>(op.host)].seq_id,
-              linked->pair.kineto.events[static_cast<std::size_t>(op.event)].seq_id);
-  }
+  ASSERT_FALSE(linked->list);
+  EXPECT_THAT(linked->list.error().message,
+              ::testing::HasSubstr("33.3 % of the host trace's records have their times"));
 }
 
 TEST(LinkingByOrder, StepAnnotationAroundTheSpanIsKept) {

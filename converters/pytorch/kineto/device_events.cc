@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "converters/json_members.h"
 #include "converters/pytorch/host/process_groups.h"
+#include "converters/pytorch/kineto/event_rows.h"
 #include "core/text.h"
 
 namespace reprise::pytorch {
@@ -70,66 +71,45 @@ std::array<std::int32_t, 3> Three(const JsonMember& value) {
   return out;
 }
 
-bool IsRuntime(std::string_view category) {
-  return category.ends_with("_runtime") || category.ends_with("_driver") || category == "Runtime";
-}
-
-std::optional<DeviceEvent::Kind> WorkOf(std::string_view category) {
-  using Kind = DeviceEvent::Kind;
-  constexpr std::pair<std::string_view, Kind> kWork[] = {
-      {"kernel", Kind::kKernel}, {"gpu_memcpy", Kind::kMemcpy}, {"gpu_memset", Kind::kMemset},
-      {"Kernel", Kind::kKernel}, {"Memcpy", Kind::kMemcpy},     {"Memset", Kind::kMemset}};
-  for (const auto& [name, kind] : kWork) {
-    if (name == category) {
-      return kind;
+// The first of the arguments that is there: Ascend's have names of their own.
+std::int64_t ArgumentOr(const JsonMember& args, std::initializer_list<std::string_view> names,
+                        std::int64_t fallback) {
+  for (const std::string_view name : names) {
+    if (const JsonMember value = args[name]; value.error() == simdjson::SUCCESS) {
+      return IntegerOr(value, fallback);
     }
   }
-  return std::nullopt;
+  return fallback;
 }
 
-// "cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize", and per-thread variants
-// ("cudaStreamSynchronize_ptsz").
-RuntimeKind RuntimeKindOf(std::string_view name) {
-  constexpr std::pair<std::string_view, RuntimeKind> kParts[] = {
-      {"EventRecord", RuntimeKind::kRecordEvent},
-      {"StreamWaitEvent", RuntimeKind::kStreamWait},
-      {"EventSynchronize", RuntimeKind::kEventSync},
-      {"StreamSynchronize", RuntimeKind::kStreamSync},
-      {"DeviceSynchronize", RuntimeKind::kDeviceSync},
-      {"CtxSynchronize", RuntimeKind::kDeviceSync}};
-  for (const auto& [part, kind] : kParts) {
-    if (name.find(part) != std::string_view::npos) {
-      return kind;
-    }
+void AddSync(element event, DeviceTrace& trace) {
+  const auto args = event["args"];
+  if (IntegerOr(args["correlation"], -1) < 0) {
+    return;  // of no call
   }
-  return name == "cudaMemcpy" || name == "hipMemcpy" || name == "hipMemcpyWithStream"
-             ? RuntimeKind::kStreamSync
-             : RuntimeKind::kOther;
+  trace.syncs.push_back(
+      {.correlation = IntegerOr(args["correlation"], -1),
+       .device = static_cast<std::int32_t>(IntegerOr(args["device"], 0)),
+       .stream = IntegerOr(args["stream"], -1),
+       .source_stream = IntegerOr(args["wait_on_stream"], -1),
+       .source_correlation = IntegerOr(args["wait_on_cuda_event_record_corr_id"], -1)});
 }
 
-void AddCall(element event, std::int64_t start_ns, std::int64_t end_ns, BatchStrings& strings,
-             DeviceTrace& trace) {
-  const std::string_view name = TextOr(event["name"]);
-  trace.calls.push_back({.name = strings.Intern(name),
-                         .kind = RuntimeKindOf(name),
-                         .thread = IntegerOr(event["tid"], -1),
-                         .start_ns = start_ns,
-                         .end_ns = end_ns,
-                         .correlation = IntegerOr(event["args"]["correlation"], -1)});
-}
+}  // namespace
 
-void AddWork(element event, DeviceEvent::Kind kind, std::int64_t start_ns, std::int64_t end_ns,
-             BatchStrings& strings, DeviceTrace& trace) {
-  DeviceEvent& out = trace.events.emplace_back();
+DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSpan& span,
+                            BatchStrings& strings) {
+  DeviceEvent out;
   out.kind = kind;
   out.name = strings.Intern(TextOr(event["name"]));
-  out.start_ns = start_ns;
-  out.end_ns = end_ns;
+  out.start_ns = span.start_ns;
+  out.end_ns = span.end_ns;
   const auto args = event["args"];
-  out.device = static_cast<std::int32_t>(IntegerOr(args["device"], IntegerOr(event["pid"], 0)));
-  out.stream = IntegerOr(args["stream"], IntegerOr(event["tid"], 0));
-  out.external_id = IntegerOr(args["External id"], IntegerOr(args["external id"], -1));
-  out.work.correlation = IntegerOr(args["correlation"], -1);
+  out.device = static_cast<std::int32_t>(
+      ArgumentOr(args, {"device", "Device Id"}, RowNumber(event["pid"], 0)));
+  out.stream = ArgumentOr(args, {"stream", "Stream Id"}, RowNumber(event["tid"], 0));
+  out.external_id = ArgumentOr(args, {"External id", "external id"}, -1);
+  out.work.correlation = ReadCorrelation(args);
   out.work.grid = Three(args["grid"]);
   out.work.block = Three(args["block"]);
   out.work.registers_per_thread =
@@ -143,30 +123,35 @@ void AddWork(element event, DeviceEvent::Kind kind, std::int64_t start_ns, std::
       args.get(all) == simdjson::SUCCESS) {
     out.comm = ReadCommAttributes(all);
   }
+  return out;
 }
 
-void AddSync(element event, DeviceTrace& trace) {
-  const auto args = event["args"];
-  trace.syncs.push_back(
-      {.correlation = IntegerOr(args["correlation"], -1),
-       .device = static_cast<std::int32_t>(IntegerOr(args["device"], 0)),
-       .stream = IntegerOr(args["stream"], -1),
-       .source_stream = IntegerOr(args["wait_on_stream"], -1),
-       .source_correlation = IntegerOr(args["wait_on_cuda_event_record_corr_id"], -1)});
+bool NamesStream(element event) {
+  return ArgumentOr(event["args"], {"stream", "Stream Id"}, -1) >= 0;
 }
 
-}  // namespace
+std::int64_t ReadCorrelation(const JsonMember& args) {
+  return ArgumentOr(args, {"correlation", "connection_id"}, -1);
+}
 
-bool IsDeviceCategory(std::string_view category) { return WorkOf(category) || IsRuntime(category); }
-
-void AddDeviceEvent(element event, std::string_view category, std::int64_t start_ns,
-                    std::int64_t end_ns, BatchStrings& strings, DeviceTrace& trace) {
-  if (const auto kind = WorkOf(category)) {
-    AddWork(event, *kind, start_ns, end_ns, strings, trace);
-  } else if (IsRuntime(category)) {
-    AddCall(event, start_ns, end_ns, strings, trace);
-  } else if (category.ends_with("_sync")) {
-    AddSync(event, trace);
+void AddDeviceEvent(element event, EventCategory category, const EventSpan& span,
+                    BatchStrings& strings, DeviceTrace& trace) {
+  using Kind = DeviceEvent::Kind;
+  switch (category) {
+    case EventCategory::kKernel:
+      trace.events.push_back(ReadDeviceEvent(event, Kind::kKernel, span, strings));
+      break;
+    case EventCategory::kMemcpy:
+      trace.events.push_back(ReadDeviceEvent(event, Kind::kMemcpy, span, strings));
+      break;
+    case EventCategory::kMemset:
+      trace.events.push_back(ReadDeviceEvent(event, Kind::kMemset, span, strings));
+      break;
+    case EventCategory::kSync:
+      AddSync(event, trace);
+      break;
+    default:
+      break;
   }
 }
 

@@ -13,23 +13,12 @@
 
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/host/string_pool.h"
+#include "converters/pytorch/kineto/event_categories.h"
+#include "converters/pytorch/kineto/event_times.h"
 #include "core/diagnostics.h"
 #include "et_schema/node.h"
 
 namespace reprise::pytorch {
-
-enum class RuntimeKind : std::uint8_t {
-  kOther,        // launches too: what a call launched is known by correlation
-  kRecordEvent,  // cudaEventRecord
-  kStreamWait,   // cudaStreamWaitEvent
-  kEventSync,    // cudaEventSynchronize: the host waits
-  kStreamSync,   // cudaStreamSynchronize, and copies that return when done
-  kDeviceSync,   // cudaDeviceSynchronize
-};
-[[nodiscard]] inline bool IsHostWait(RuntimeKind kind) {
-  return kind == RuntimeKind::kEventSync || kind == RuntimeKind::kStreamSync ||
-         kind == RuntimeKind::kDeviceSync;
-}
 
 struct RuntimeCall {
   const std::string* name = nullptr;  // "cudaLaunchKernel"
@@ -66,12 +55,16 @@ struct DeviceTrace {
   [[nodiscard]] bool empty() const { return events.empty(); }
 };
 
-// Whether events of this category are the device's (and must have times).
-[[nodiscard]] bool IsDeviceCategory(std::string_view category);
-// Adds an event of category `category` that happened at [start_ns, end_ns] to `trace`, if it is one
-// of the device's. Orders nothing.
-void AddDeviceEvent(simdjson::dom::element event, std::string_view category, std::int64_t start_ns,
-                    std::int64_t end_ns, BatchStrings& strings, DeviceTrace& trace);
+// What the device did, by the event's arguments; where they do not say it, its row has device and
+// stream.
+[[nodiscard]] DeviceEvent ReadDeviceEvent(simdjson::dom::element event, DeviceEvent::Kind kind,
+                                          const EventSpan& span, BatchStrings& strings);
+[[nodiscard]] bool NamesStream(simdjson::dom::element event);  // its arguments do
+// Adds device work or a record of synchronisation to `trace`. Orders nothing.
+void AddDeviceEvent(simdjson::dom::element event, EventCategory category, const EventSpan& span,
+                    BatchStrings& strings, DeviceTrace& trace);
+// The id by which a call and what it launched know each other; -1: none.
+[[nodiscard]] std::int64_t ReadCorrelation(const JsonMember& args);
 [[nodiscard]] std::unique_ptr<CommAttributes> ReadCommAttributes(simdjson::dom::element args);
 // Leaves out what was called outside of [start_ns, end_ns], and what such calls launched (counted:
 // `device_event_of_another_step`).

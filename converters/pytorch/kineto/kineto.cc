@@ -2,169 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <iterator>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
-#include "converters/json_members.h"
 #include "converters/json_stream.h"
+#include "converters/pytorch/kineto/begin_end.h"
+#include "converters/pytorch/kineto/event_batch.h"
+#include "converters/pytorch/kineto/event_rows.h"
+#include "converters/pytorch/kineto/event_times.h"
 #include "converters/pytorch/kineto/kineto_header.h"
-#include "converters/pytorch/kineto/kineto_host.h"
-#include "converters/pytorch/kineto/shape_hash.h"
-#include "core/clock.h"
+#include "converters/pytorch/kineto/lost_times.h"
+#include "converters/pytorch/kineto/other_events.h"
 
 namespace reprise::pytorch {
 namespace {
 
 using simdjson::dom::element;
-
-// "ts" is in µs with a fraction. Since-boot values keep their nanoseconds in a double (2^53 ns are
-// 104 days); since-epoch values of old files do not, but those have whole µs anyway.
-bool ReadMicroseconds(element value, std::int64_t& ns) {
-  std::int64_t whole = 0;
-  if (value.get(whole) == simdjson::SUCCESS && whole > -kMaxUs && whole < kMaxUs) {
-    ns = whole * kNsPerUs;
-    return true;
-  }
-  double us = 0;
-  if (value.get(us) != simdjson::SUCCESS) {
-    std::string_view text;
-    if (value.get(text) != simdjson::SUCCESS ||
-        std::from_chars(text.data(), text.data() + text.size(), us).ec != std::errc()) {
-      return false;
-    }
-  }
-  if (!(std::abs(us) < static_cast<double>(kMaxUs))) {  // nor NaN
-    return false;
-  }
-  ns = std::llround(us * static_cast<double>(kNsPerUs));
-  return true;
-}
-
-// Of tensors alone: lists of tensors are written by some versions only.
-std::uint32_t HashInputDims(const JsonMember& dims) {
-  ShapeHash hash;
-  simdjson::dom::array inputs;
-  if (dims.get(inputs) != simdjson::SUCCESS) {
-    return 0;
-  }
-  for (const element input : inputs) {
-    simdjson::dom::array shape;
-    if (input.get(shape) != simdjson::SUCCESS) {
-      continue;
-    }
-    hash.Begin();
-    for (const element size : shape) {
-      if (std::int64_t value = 0; size.get(value) == simdjson::SUCCESS) {
-        hash.Add(value);
-      }
-    }
-  }
-  return hash.Get();
-}
-
-// False: it has no times.
-bool ReadSpan(const JsonMember& start, const JsonMember& duration, std::int64_t& start_ns,
-              std::int64_t& end_ns) {
-  std::int64_t duration_ns = 0;
-  if (start.error() != simdjson::SUCCESS || !ReadMicroseconds(start.value_unsafe(), start_ns) ||
-      duration.error() != simdjson::SUCCESS ||
-      !ReadMicroseconds(duration.value_unsafe(), duration_ns) || duration_ns < 0) {
-    return false;
-  }
-  end_ns = start_ns + duration_ns;
-  return true;
-}
-
-// What one batch of events holds. Times are those of the file, without its base.
-struct KinetoPart {
-  std::vector<KinetoEvent> events;
-  std::vector<ModuleCall> modules;
-  DeviceTrace device;
-  std::vector<std::size_t> damaged;  // byte offsets
-  std::int64_t process = -1;         // of the first event
-};
-
-class BatchOfEvents {
- public:
-  BatchOfEvents(bool with_arguments, StringPool& strings, KinetoPart& part)
-      : with_arguments_(with_arguments), strings_(strings), part_(part) {}
-
-  // {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 10159, "ts": 4370094527776.776,
-  //  "dur": 290.974, "args": {"External id": 3, "Record function id": 4, …}}
-  // False: damaged.
-  bool Read(element root) {
-    const auto [phase, kind, named, process, thread, start, duration, args] =
-        FindMembers(root, {"ph", "cat", "name", "pid", "tid", "ts", "dur", "args"});
-    std::string_view category;
-    if (TextOr(phase) != "X" || kind.get(category) != simdjson::SUCCESS || IsNoise(category)) {
-      return true;
-    }
-    const bool annotation = category == "user_annotation";
-    const bool host = annotation || category == "cpu_op" || category == "Operator";  // until 1.11
-    const bool module = category == "python_function";
-    std::string_view name;
-    std::int64_t start_ns = 0;
-    std::int64_t end_ns = 0;
-    if (named.get(name) != simdjson::SUCCESS || (module && !name.starts_with("nn.Module: ")) ||
-        !ReadSpan(start, duration, start_ns, end_ns)) {
-      return !host && !IsDeviceCategory(category);
-    }
-    if (module) {
-      part_.modules.push_back({.name = strings_.Intern(name),
-                               .thread = GetOr(thread, kNone),
-                               .start_ns = start_ns,
-                               .end_ns = end_ns});
-      return true;
-    }
-    if (!host) {
-      AddDeviceEvent(root, category, start_ns, end_ns, strings_, part_.device);
-      return true;
-    }
-    if (part_.events.empty()) {
-      part_.process = GetOr(process, kNone);
-    }
-    part_.events.push_back({.name = strings_.Intern(name),
-                            .thread = GetOr(thread, kNone),
-                            .start_ns = start_ns,
-                            .end_ns = end_ns,
-                            .annotation = annotation});
-    if (args.error() == simdjson::SUCCESS) {
-      ReadArguments(args.value_unsafe(), name, part_.events.back());
-    }
-    return true;
-  }
-
- private:
-  static constexpr std::int64_t kNone = -1;
-
-  static bool IsNoise(std::string_view category) {
-    return category == "ac2g" || category == "fwdbwd";
-  }
-
-  void ReadArguments(element args, std::string_view name, KinetoEvent& event) const {
-    simdjson::dom::object object;
-    if (args.get(object) != simdjson::SUCCESS) {
-      return;
-    }
-    event.rf_id = GetOr(args["Record function id"], kNone);
-    event.external_id = GetOr(args["External id"], kNone);
-    event.ev_idx = GetOr(args["Ev Idx"], kNone);
-    event.seq_id = GetOr(args["Sequence number"], kNone);
-    event.input_shapes = HashInputDims(args["Input Dims"]);
-    if (name == "record_param_comms") {
-      event.comm = ReadCommAttributes(args);
-    }
-    if (with_arguments_) {
-      event.arguments = ReadKinetoArguments(args);
-    }
-  }
-
-  bool with_arguments_;
-  BatchStrings strings_;
-  KinetoPart& part_;
-};
 
 template <typename T>
 void AppendTo(std::vector<T>& to, std::vector<T>& from) {
@@ -172,8 +28,39 @@ void AppendTo(std::vector<T>& to, std::vector<T>& from) {
   std::vector<T>().swap(from);
 }
 
+// All parts of a file. Threads are rows.
+struct JoinedParts {
+  EventRows rows;
+  ProcessNames processes;
+  std::vector<OtherEvent> others;
+  std::vector<EventHalf> halves;
+};
+
+// Indexes of a part become those of the whole: its rows, and where halves of events are.
+void Renumber(KinetoPart& part, const KinetoTrace& trace, JoinedParts& all) {
+  const std::vector<std::int32_t> rows = all.rows.Append(part.rows);
+  const auto renumber = [&](auto& list, auto member) {
+    for (auto& item : list) {
+      item.*member = rows[static_cast<std::size_t>(item.*member)];
+    }
+  };
+  renumber(part.events, &KinetoEvent::thread);
+  renumber(part.modules, &ModuleCall::thread);
+  renumber(part.device.calls, &RuntimeCall::thread);
+  renumber(part.others, &OtherEvent::row);
+  renumber(part.halves, &EventHalf::row);
+  for (EventHalf& half : part.halves) {
+    using List = EventHalf::List;
+    half.index += half.list == List::kEvents   ? trace.events.size()
+                  : half.list == List::kCalls  ? trace.device.calls.size()
+                  : half.list == List::kDevice ? trace.device.events.size()
+                                               : all.others.size();
+  }
+}
+
 // Frees parts as it goes: there is never room for all of them twice.
-void Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
+JoinedParts Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
+  JoinedParts all;
   std::size_t events = 0;
   std::size_t calls = 0;
   std::size_t device_events = 0;
@@ -186,15 +73,100 @@ void Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
   trace.device.calls.reserve(calls);
   trace.device.events.reserve(device_events);
   for (KinetoPart& part : parts) {
-    if (trace.events.empty()) {
-      trace.process = part.process;  // events of other processes are rare and not followed
+    Renumber(part, trace, all);
+    for (const auto& [process, names] : part.processes) {
+      auto& [name, labels] = all.processes[process];
+      name = names.first.empty() ? name : names.first;
+      labels = names.second.empty() ? labels : names.second;
     }
     AppendTo(trace.events, part.events);
     AppendTo(trace.modules, part.modules);
     AppendTo(trace.device.calls, part.device.calls);
     AppendTo(trace.device.events, part.device.events);
     AppendTo(trace.device.syncs, part.device.syncs);
+    AppendTo(all.others, part.others);
+    AppendTo(all.halves, part.halves);
   }
+  return all;
+}
+
+// Leaves out what cannot have been when it says.
+void LeaveOutLostTimes(const std::string& path, KinetoTrace& trace, Diagnostics& diagnostics) {
+  FileSpan span;
+  {
+    std::vector<EventSpan> all;
+    all.reserve(trace.events.size() + trace.device.calls.size() + trace.device.events.size());
+    const auto add = [&](const auto& list) {
+      for (const auto& item : list) {
+        all.push_back({item.start_ns, item.end_ns});
+      }
+    };
+    add(trace.events);
+    add(trace.device.calls);
+    add(trace.device.events);
+    span = FindFileSpan(all);
+  }
+  if (span.IsAllTime()) {
+    return;
+  }
+  const auto keep = [&](auto& list) {
+    std::erase_if(list, [&](const auto& item) {
+      const bool lost = !span.Holds({item.start_ns, item.end_ns});
+      if (lost) {
+        diagnostics.Count(
+            "kineto_event_without_time",
+            fmt::format("{}: {} from {:.3f} to {:.3f} us, all others from {:.3f} us on", path,
+                        *item.name, static_cast<double>(item.start_ns) / 1e3,
+                        static_cast<double>(item.end_ns) / 1e3,
+                        static_cast<double>(span.first_ns) / 1e3));
+      }
+      return lost;
+    });
+  };
+  keep(trace.events);
+  keep(trace.modules);
+  keep(trace.device.calls);
+  keep(trace.device.events);
+}
+
+// Rows become thread numbers. Bad input where several processes are in the file.
+Status NumberThreads(const std::string& path, const EventRows& rows, const ProcessNames& names,
+                     KinetoTrace& trace, Diagnostics& diagnostics) {
+  std::set<RowId> callers;
+  for (const EventRow& row : rows.All()) {
+    if (row.runtime_calls > 0 && !IsDevice(names, row.process)) {  // MTIA's have rows of calls
+      callers.insert(row.process);
+    }
+  }
+  std::vector<std::uint64_t> launches(rows.All().size());
+  if (callers.size() > 1) {
+    std::unordered_set<std::int64_t> launched;
+    for (const DeviceEvent& event : trace.device.events) {
+      launched.insert(event.work.correlation);
+    }
+    for (const RuntimeCall& call : trace.device.calls) {
+      const RowId& process = rows.All()[static_cast<std::size_t>(call.thread)].process;
+      if (call.correlation >= 0 && callers.contains(process) &&
+          launched.contains(call.correlation)) {
+        ++launches[static_cast<std::size_t>(call.thread)];
+      }
+    }
+  }
+  REPRISE_TRY(CheckOneProcess(path, rows, launches));
+  if (!trace.events.empty()) {  // events of other processes are rare and not followed
+    trace.process =
+        rows.All()[static_cast<std::size_t>(trace.events.front().thread)].process.number;
+  }
+  const std::vector<std::int64_t> numbers = ThreadNumbers(path, rows, diagnostics);
+  const auto number = [&](auto& list) {
+    for (auto& item : list) {
+      item.thread = numbers[static_cast<std::size_t>(item.thread)];
+    }
+  };
+  number(trace.events);
+  number(trace.modules);
+  number(trace.device.calls);
+  return {};
 }
 
 // The file may name the base of its times after all of them.
@@ -227,11 +199,11 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   const auto read = [&](const JsonBatch& batch,
                         simdjson::dom::parser& parser) -> Result<std::function<void()>> {
     const auto part = std::make_shared<KinetoPart>();
-    BatchOfEvents events(with_arguments, *trace.strings, *part);
+    EventBatch events(with_arguments, *trace.strings, *part);
     REPRISE_TRY(VisitElements(
         batch, parser,
         [&](element root, std::size_t index, ElementPlaces& places, bool /*patched*/) -> Status {
-          if (!events.Read(root)) {
+          if (!events.Read(root, {places, index})) {
             part->damaged.push_back(places.AtByte(index));
           }
           return {};
@@ -239,9 +211,9 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
     return [&parts, part] { parts.push_back(std::move(*part)); };
   };
   REPRISE_ASSIGN(const JsonFrame frame,
-                 StreamObject(source, "traceEvents", read, "deviceProperties"));
+                 StreamObject(source, "traceEvents", read, "deviceProperties", true));
   std::int64_t base_ns = 0;
-  Join(parts, trace);
+  JoinedParts all = Join(parts, trace);
   REPRISE_TRY(ReadKinetoHeader(frame.file, frame.json, base_ns, trace, diagnostics));
   if (frame.element_error) {
     return tl::unexpected<Error>(*frame.element_error);
@@ -252,6 +224,13 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
                         fmt::format("{}: byte {}", source.path(), at_byte));
     }
   }
+  if (frame.open_list) {
+    diagnostics.Count("event_list_open", source.path());
+  }
+  JoinHalves(source.path(), all.halves, trace, all.others, diagnostics);
+  PlaceOtherEvents(source.path(), all.others, all.rows, all.processes, trace.device, diagnostics);
+  LeaveOutLostTimes(source.path(), trace, diagnostics);
+  REPRISE_TRY(NumberThreads(source.path(), all.rows, all.processes, trace, diagnostics));
   AddBase(base_ns, trace);
   FinishDeviceTrace(source.path(), trace.device, diagnostics);
   if (trace.events.empty() && trace.device.empty()) {

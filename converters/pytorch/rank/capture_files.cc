@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "converters/other_forms.h"
 #include "converters/pytorch/rank/capture_names.h"
 #include "converters/text_source.h"
 #include "core/input_file.h"
@@ -50,6 +51,9 @@ class CaptureFinder {
           "{}: a folded set, written by Reprise already; there is nothing to convert", directory_));
     }
     if (found_.empty()) {
+      for (const std::string& path : not_json_) {  // an archive of captures, perhaps
+        REPRISE_TRY(CheckForm(path));
+      }
       return BadInput(
           fmt::format("{}: no captures here: expected rank<N>.et.json[.gz|.zst] and "
                       "rank<N>.kineto.json[.gz|.zst]",
@@ -79,12 +83,15 @@ class CaptureFinder {
         REPRISE_TRY(Put(it->path().string(), *own));
       } else if (IsJsonName(name)) {
         others_.push_back(it->path().string());
+      } else if (std::error_code ignored; it->is_regular_file(ignored) && not_json_.size() < 16) {
+        not_json_.push_back(it->path().string());
       }
     }
     if (error) {
       return CannotList(directory_, error);
     }
     std::sort(others_.begin(), others_.end());
+    std::sort(not_json_.begin(), not_json_.end());
     return {};
   }
 
@@ -165,7 +172,7 @@ class CaptureFinder {
 
   std::string directory_;
   std::map<std::int32_t, RankFiles> found_;
-  std::vector<std::string> others_;
+  std::vector<std::string> others_, not_json_;
   bool rank_is_a_guess_ = false;
 };
 

@@ -109,10 +109,14 @@ std::int32_t RankInName(std::string_view file_name) {
 NamedCapture SniffText(std::string_view head) {
   NamedCapture out;
   const std::size_t brace = head.find_first_not_of(" \n\r\t");
-  if (brace == std::string_view::npos || head[brace] != '{') {
+  if (brace == std::string_view::npos || (head[brace] != '{' && head[brace] != '[')) {
     return out;
   }
   const auto has = [&](std::string_view key) { return !ValueOf(head, key).empty(); };
+  if (head[brace] == '[') {  // Chrome's list of events: nothing is around them
+    out.kind = has("ph") && has("pid") ? CaptureKind::kKineto : CaptureKind::kOther;
+    return out;
+  }
   // Kineto first: strings in its events may say anything.
   if (has("traceEvents") || has("baseTimeNanoseconds") || has("deviceProperties")) {
     out.kind = CaptureKind::kKineto;

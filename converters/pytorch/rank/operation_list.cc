@@ -193,6 +193,25 @@ void CountHostRecords(const HostTrace& host, const AlignedEvents& match, const s
   }
 }
 
+// Whatever linked them: two runs of one program agree in many calls.
+Status CheckShare(const HostTrace& host, const LinkReport& report, const std::string& label) {
+  if (report.method.empty() || report.host_records == 0 ||
+      static_cast<double>(report.matched) >=
+          kMinAgreement * static_cast<double>(report.host_records)) {
+    return {};
+  }
+  return BadInput(fmt::format(
+      "{}: host trace and Kineto trace do not belong together: {:.1f} % of the host trace's "
+      "records "
+      "have their times in the Kineto trace ({} of {} by {}; needed: {:.0f} %); unmatched: {}; "
+      "give "
+      "the two files of one rank, recorded at one time",
+      label, 100 * static_cast<double>(report.matched) / static_cast<double>(report.host_records),
+      report.matched, report.host_records, report.method, 100 * kMinAgreement,
+      report.unmatched.empty() ? fmt::format("{} records", host.nodes.size())
+                               : report.unmatched.front()));
+}
+
 // Span and threads.
 void Summarise(const HostTrace& host, OperationList& list) {
   std::map<std::int64_t, std::uint64_t> host_records;
@@ -242,6 +261,7 @@ Result<OperationList> LinkOperations(const HostTrace& host, const KinetoTrace& k
   list.operations.reserve(kineto.events.size());
   AddOperations(host, kineto, match, label, list, diagnostics);
   CountHostRecords(host, match, label, list.link, diagnostics);
+  REPRISE_TRY(CheckShare(host, list.link, label));
   NestOperations(host, kineto, match.order, label, list, diagnostics);
   Summarise(host, list);
   return list;

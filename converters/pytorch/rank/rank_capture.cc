@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "converters/other_forms.h"
 #include "converters/pytorch/kineto/kineto_host.h"
 #include "converters/pytorch/rank/identity.h"
 #include "converters/pytorch/rank/stages.h"
@@ -62,6 +63,7 @@ void TrimHeap() {
 Status ReadFiles(RankCapture& rank) {
   const RankFiles& files = rank.files;
   if (!files.host.empty()) {
+    REPRISE_TRY(CheckForm(files.host));
     REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.host));
     REPRISE_ASSIGN(rank.host, ReadHostTrace(*text, rank.diagnostics));
   }
@@ -69,6 +71,7 @@ Status ReadFiles(RankCapture& rank) {
     rank.kineto = KinetoOf(rank.host, rank.diagnostics);
     return {};
   }
+  REPRISE_TRY(CheckForm(files.kineto));
   REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.kineto));
   REPRISE_ASSIGN(rank.kineto, ReadKineto(*text, files.host.empty(), rank.diagnostics));
   if (files.host.empty()) {

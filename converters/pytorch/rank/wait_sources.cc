@@ -270,6 +270,8 @@ class SourceFinder {
     } else if (thread.last >= 0) {
       const Stream& stream = streams_.at(KeyOf(static_cast<std::size_t>(thread.last)));
       Add(sources, Source(stream, call.start_ns, call.end_ns), true);
+    } else {  // another thread launched
+      Add(sources, LatestEnded(call.start_ns, call.end_ns), true);
     }
   }
 

@@ -1,0 +1,140 @@
+#include "converters/pytorch/kineto/other_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace reprise::pytorch {
+namespace {
+
+using StreamOf = std::pair<std::int32_t, std::int64_t>;  // device, stream
+
+class OtherPlacer {
+ public:
+  OtherPlacer(const EventRows& rows, const ProcessNames& names, DeviceTrace& trace)
+      : rows_(rows), names_(names), trace_(trace) {
+    for (const EventRow& row : rows.All()) {
+      if (row.operations > 0) {
+        hosts_.insert(row.process);
+      }
+    }
+    for (const DeviceEvent& event : trace.events) {
+      busy_[{event.device, event.stream}].emplace_back(event.start_ns, event.end_ns);
+    }
+    for (auto& [stream, spans] : busy_) {
+      std::sort(spans.begin(), spans.end());
+    }
+  }
+
+  void Run(std::vector<OtherEvent>& others) {
+    std::map<const std::string*, std::pair<std::size_t, std::size_t>> inside;  // of all
+    for (const OtherEvent& other : others) {
+      if (IsWork(other)) {
+        auto& [within, all] = inside[other.category];
+        within += IsWithinWork(other.event) ? 1 : 0;
+        ++all;
+      }
+    }
+    for (OtherEvent& other : others) {
+      const auto& [within, all] = inside[other.category];
+      if (IsWork(other) && 2 * within <= all) {
+        trace_.events.push_back(std::move(other.event));
+      } else if (IsCall(other)) {
+        trace_.calls.push_back({.name = other.event.name,
+                                .kind = RuntimeKindOf(*other.event.name),
+                                .thread = other.row,
+                                .start_ns = other.event.start_ns,
+                                .end_ns = other.event.end_ns,
+                                .correlation = other.event.work.correlation});
+      } else {
+        Sum& sum = left_out_[{IsHost(other), Label(other)}];
+        ++sum.count;
+        sum.ns += other.event.end_ns - other.event.start_ns;
+      }
+    }
+  }
+
+  void Count(const std::string& path, Diagnostics& diagnostics) const {
+    for (const auto& [key, sum] : left_out_) {
+      const auto& [host, label] = key;
+      const std::string what =
+          fmt::format("{}, {:.3f} us in all", label, static_cast<double>(sum.ns) / 1e3);
+      diagnostics.Count(
+          host ? "host_category_left_out: " + what : "device_category_left_out: " + what, path,
+          sum.count);
+    }
+  }
+
+ private:
+  struct Sum {
+    std::uint64_t count = 0;
+    std::int64_t ns = 0;
+  };
+
+  [[nodiscard]] const RowId& ProcessOf(const OtherEvent& other) const {
+    return rows_.All()[static_cast<std::size_t>(other.row)].process;
+  }
+  [[nodiscard]] bool IsHost(const OtherEvent& other) const {
+    const auto named = names_.find(ProcessOf(other));
+    return hosts_.contains(ProcessOf(other)) ||
+           (named != names_.end() && named->second.second.starts_with("CPU"));
+  }
+  [[nodiscard]] bool IsWork(const OtherEvent& other) const {
+    const DeviceEvent& event = other.event;
+    return other.names_stream || (!IsHost(other) && !other.category->empty() &&
+                                  (event.work.correlation >= 0 || event.external_id >= 0 ||
+                                   IsDevice(names_, ProcessOf(other))));
+  }
+  [[nodiscard]] bool IsCall(const OtherEvent& other) const {
+    return IsHost(other) && !other.names_stream &&
+           (other.event.work.correlation >= 0 || IsHostWait(RuntimeKindOf(*other.event.name)));
+  }
+  [[nodiscard]] bool IsWithinWork(const DeviceEvent& event) const {
+    const auto stream = busy_.find({event.device, event.stream});
+    if (stream == busy_.end()) {
+      return false;
+    }
+    const auto& spans = stream->second;
+    const auto after =
+        std::upper_bound(spans.begin(), spans.end(), std::pair(event.start_ns, INT64_MAX));
+    return (after != spans.end() && after->first < event.end_ns) ||
+           (after != spans.begin() && std::prev(after)->second > event.start_ns);
+  }
+  // "category mtia_ccp_events", "no category on 'Overlap Analysis'"
+  [[nodiscard]] std::string Label(const OtherEvent& other) const {
+    if (!other.category->empty()) {
+      return fmt::format("category {}", *other.category);
+    }
+    const auto named = names_.find(ProcessOf(other));
+    const std::string& name = named != names_.end() && !named->second.first.empty()
+                                  ? named->second.first
+                                  : RowText(ProcessOf(other));
+    return fmt::format("no category in process {}", name);
+  }
+
+  const EventRows& rows_;
+  const ProcessNames& names_;
+  DeviceTrace& trace_;
+  std::set<RowId> hosts_;
+  std::map<StreamOf, std::vector<std::pair<std::int64_t, std::int64_t>>> busy_;
+  std::map<std::pair<bool, std::string>, Sum> left_out_;
+};
+
+}  // namespace
+
+void PlaceOtherEvents(const std::string& path, std::vector<OtherEvent>& others,
+                      const EventRows& rows, const ProcessNames& names, DeviceTrace& trace,
+                      Diagnostics& diagnostics) {
+  if (others.empty()) {
+    return;
+  }
+  OtherPlacer placer(rows, names, trace);
+  placer.Run(others);
+  placer.Count(path, diagnostics);
+  others.clear();
+}
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,33 @@
+// Events of categories that event_categories.h does not know: other devices' plug-ins, Ascend's
+// (which have no category), a program's own. What they are shows when all rows are known.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converters/pytorch/kineto/device_events.h"
+#include "converters/pytorch/kineto/event_rows.h"
+#include "core/diagnostics.h"
+
+namespace reprise::pytorch {
+
+struct OtherEvent {
+  const std::string* category = nullptr;  // "mtia_ccp_events"; empty: none
+  std::int64_t row = 0;
+  bool names_stream = false;  // its arguments do
+  DeviceEvent event;          // as which it is read
+};
+
+// Moves what is device work, and calls of a runtime, to `trace`:
+// - device work names its stream; or it has a category, is on a row that is no host's, and the row
+//   is labelled as a device or the event has the id of what launched it. A category of which most
+//   events lie within other work of their streams marks that work and is none.
+// - a call is on a host's row and has the id of what it launched, or the name of a wait.
+// The rest is counted with its time, by category: `device_category_left_out`,
+// `host_category_left_out`.
+void PlaceOtherEvents(const std::string& path, std::vector<OtherEvent>& others,
+                      const EventRows& rows, const ProcessNames& names, DeviceTrace& trace,
+                      Diagnostics& diagnostics);
+
+}  // namespace reprise::pytorch

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""reprise convert on files that are read in other ways than one would think: refused, or with a note."""
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+
+import program
+
+BAD_INPUT = 3
+CASES = program.ROOT / "tests/converters/cases"
+
+
+class Read(program.ProgramTest):
+    def refused(self, name, content, said):
+        path = self.dir / name
+        path.write_bytes(content)
+        done = self.run_program("convert", path, "-o", self.dir / "out", expect=BAD_INPUT)
+        self.assertIn(said, done.stderr)
+        self.assertIn(name, done.stderr)
+        self.assertFalse((self.dir / "out").exists())
+
+    def test_other_forms_are_named(self):
+        text = (CASES / "18_event_list/t.json").read_bytes()
+        packed, tar = io.BytesIO(), io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("t.json", text)
+        with tarfile.open(fileobj=tar, mode="w") as archive:
+            archive.add(CASES / "18_event_list/t.json", "t.json")
+        self.refused("a.zip", packed.getvalue(), "is a zip archive: unpack it")
+        self.refused("a.tar", tar.getvalue(), "is a tar archive: unpack it")
+        self.refused("a.tar.gz", gzip.compress(tar.getvalue()), "is a tar archive: unpack it")
+        self.refused("a.json", text.decode().encode("utf-16"), "UTF-16")
+        self.refused("b.json", b"", "is empty")
+        self.refused("c.sqlite", b"SQLite format 3\0" + bytes(100), "Nsight Systems")
+        self.refused("d.nsys-rep", b"\1\2\3\4" * 100, "a report of Nsight Systems")
+        self.refused("e.pftrace", b"\n\x20" + bytes(100), "a trace of Perfetto")
+
+    def test_an_archive_in_a_directory_is_named(self):
+        (self.dir / "in").mkdir()
+        self.refused("in/a.zip", b"PK\3\4" + bytes(100), "is a zip archive")
+        done = self.run_program("convert", self.dir / "in", "-o", self.dir / "out", expect=BAD_INPUT)
+        self.assertIn("a.zip is a zip archive", done.stderr)
+
+    def test_a_merge_is_refused(self):
+        done = self.run_program("convert", CASES / "05_two_processes_merged/t.json", "-o", self.dir / "out", expect=BAD_INPUT)
+        self.assertIn("a merge of 2 processes: 100 (", done.stderr)
+
+    def test_each_case_validates(self):
+        for name in ("02_string_thread_ids", "04_kernel_at_time_zero", "07_device_category_unknown",
+                     "17_nanoseconds_in_decimals", "18_event_list", "22_xpu_wait"):
+            with self.subTest(name):
+                self.run_program("convert", CASES / name / "t.json", "-o", self.dir / name)
+                self.assertTrue(self.run_json("validate", "--timing", self.dir / name)["ok"])
+
+    def test_what_is_left_out_is_said_with_its_time(self):
+        case = json.loads((CASES / "07_device_category_unknown/t.json").read_text())
+        event = case["traceEvents"][-1]
+        event["args"] = {}
+        (self.dir / "t.json").write_text(json.dumps(case))
+        done = self.run_program("convert", self.dir / "t.json", "-o", self.dir / "out")
+        self.assertRegex(done.stdout, r"1 event .* left out: category mtia_ccp_events, 300.000 us in all \(changes the reading\)")
+        done = self.run_program("convert", self.dir / "t.json", "-o", self.dir / "no", "--strict", expect=BAD_INPUT)
+        self.assertIn("device_category_left_out", done.stderr)
+
+
+if __name__ == "__main__":
+    program.main()
