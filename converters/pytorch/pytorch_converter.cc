@@ -7,6 +7,7 @@
 
 #include "converters/converter.h"
 #include "converters/output_files.h"
+#include "converters/pytorch/edges/device_items.h"
 #include "converters/pytorch/edges/edges.h"
 #include "converters/pytorch/edges/tracing_cost.h"
 #include "converters/pytorch/edges/transfer_members.h"
@@ -120,13 +121,14 @@ void Summarise(const std::vector<RankCapture>& ranks,
 
 // What --strict does not let pass.
 Status CheckCaptureLosses(const Diagnostics& diagnostics) {
-  return RefuseLosses(diagnostics,
-                      {"operation_without_host_record", "host_record_without_time", "group_unknown",
-                       "transfer_mismatch", "transfer_without_call", "kineto_event_without_time",
-                       "kernel_without_launch", "duplicate_device_event", "transfer_kind_unknown",
-                       "transfer_size_unknown", "no_times", "identity_unreadable",
-                       "linked_to_another_process", "linked_to_another_step", "files_start_apart",
-                       "ranks_recorded_apart", "ranks_of_other_steps", "rank_recorded_twice"});
+  return RefuseLosses(
+      diagnostics,
+      {"operation_without_host_record", "host_record_without_time", "group_unknown",
+       "transfer_mismatch", "transfer_without_call", "kineto_event_without_time",
+       "duration_damaged", "kernel_without_launch", "duplicate_device_event",
+       "transfer_kind_unknown", "transfer_size_unknown", "no_times", "identity_unreadable",
+       "linked_to_another_process", "linked_to_another_step", "files_start_apart",
+       "ranks_recorded_apart", "ranks_of_other_steps", "rank_recorded_twice"});
 }
 
 Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
@@ -157,6 +159,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
     timelines[i] = BuildTimeline(ranks[i]);
     AddEdges(ranks[i], timelines[i]);
+    CompareDeviceTime(ranks[i], timelines[i]);
     costs[i] = EstimateTracingCost(ranks[i]);
     SpreadTracingCost(ranks[i], costs[i], timelines[i]);
     return {};
