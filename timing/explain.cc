@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <limits>
+#include <unordered_map>
 
 namespace reprise {
 namespace {
@@ -90,6 +92,7 @@ class Explainer {
   Explanation Run() {
     FindLaunchLatencies();
     FindArrivals();
+    FindBusySince();
     for (Index i = 0; i < graph_.size(); ++i) {
       CheckEdges(i);
       if (recording_.kind[i] != ActorKind::kTransfer) {
@@ -154,6 +157,30 @@ class Explainer {
     }
   }
 
+  // A node that starts while others of its stream run: since when the first of them does.
+  void FindBusySince() {
+    std::vector<Index> by_start;
+    for (Index i = 0; i < graph_.size(); ++i) {
+      if (recording_.kind[i] == ActorKind::kStream) {
+        by_start.push_back(i);
+      }
+    }
+    std::stable_sort(by_start.begin(), by_start.end(), [this](Index a, Index b) {
+      return recording_.start_ns[a] < recording_.start_ns[b];
+    });
+    std::unordered_map<std::int32_t, std::deque<Index>> running;  // by actor
+    for (const Index i : by_start) {
+      std::deque<Index>& before = running[recording_.actor[i]];
+      while (!before.empty() && recording_.end_ns[before.front()] <= recording_.start_ns[i]) {
+        before.pop_front();
+      }
+      if (!before.empty()) {
+        busy_since_ns_[i] = recording_.start_ns[before.front()];
+      }
+      before.push_back(i);
+    }
+  }
+
   void Violation(Index from, Index to, std::int64_t by_ns) {
     if (recording_.rank[from] != recording_.rank[to] &&
         by_ns <= UncertaintyOf(from) + UncertaintyOf(to)) {
@@ -213,11 +240,13 @@ class Explainer {
     const std::int64_t after_ns =
         latest.node == kNone ? origin_ns_[recording_.rank[i]] : latest.end_ns;
     const std::int64_t start_ns = recording_.start_ns[i];
+    const auto busy = busy_since_ns_.find(i);
+    const std::int64_t until_ns = busy == busy_since_ns_.end() ? start_ns : busy->second;
     const bool woken = Woken(i, latest.node);
     const std::int64_t delay_ns = start_ns - after_ns;
     const bool on_thread = recording_.kind[i] == ActorKind::kThread;
     const std::vector<Ends>& ends = on_thread ? host_ends_ : ends_;
-    if (!Unexplained(i, after_ns, start_ns, ExemptDelay(i), ends) && woken && delay_ns > 0 &&
+    if (!Unexplained(i, after_ns, until_ns, ExemptDelay(i), ends) && woken && delay_ns > 0 &&
         !LaunchCameLast(i, latest)) {
       RankOf(i).wakeup_ns += delay_ns;
     }
@@ -250,6 +279,7 @@ class Explainer {
   std::vector<Ends> host_ends_;  // without streams
   std::vector<std::int64_t> origin_ns_;
   std::vector<Index> last_arrival_, last_root_;
+  std::unordered_map<Index, std::int64_t> busy_since_ns_;
   Explanation explanation_;
 };
 

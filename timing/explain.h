@@ -16,7 +16,9 @@
 //   A thread learns that a device node ended only from a wait, so that in a thread's delay the ends
 //   of other threads' nodes and of transfers count, in a wait all of them, and on a stream too.
 //   Exempt is, on a stream, the launch latency (95th percentile of launch → start where the launch
-//   came last). Waits are never exempt.
+//   came last). Waits are never exempt. A node that starts while others of its stream run waited
+//   until these had got far enough, which has no end: its open time ends where the first of them
+//   starts.
 // - **wakeup**: other open time of a node whose latest dependency is of another actor, or is a wait
 //   of no length for one: the time to notice it (on a stream whose latest dependency is its launch:
 //   launch latency, not counted).

@@ -7,6 +7,7 @@
 
 #include "converters/converter.h"
 #include "converters/output_files.h"
+#include "converters/pytorch/edges/device_items.h"
 #include "converters/pytorch/edges/edges.h"
 #include "converters/pytorch/edges/tracing_cost.h"
 #include "converters/pytorch/edges/transfer_members.h"
@@ -126,6 +127,7 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
                                     "transfer_mismatch",
                                     "transfer_without_call",
                                     "kineto_event_without_time",
+                                    "duration_damaged",
                                     "kernel_without_launch",
                                     "duplicate_device_event",
                                     "transfer_kind_unknown",
@@ -175,6 +177,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
     timelines[i] = BuildTimeline(ranks[i]);
     FrameSteps(ranks[i], timelines[i]);
     AddEdges(ranks[i], timelines[i]);
+    CompareDeviceTime(ranks[i], timelines[i]);
     costs[i] = EstimateTracingCost(ranks[i]);
     SpreadTracingCost(ranks[i], costs[i], timelines[i]);
     return {};

@@ -283,6 +283,10 @@ class Planner {
       plan_.deps.insert(plan_.deps.end(), deps.begin(), deps.end());
       if (previous[i] != kNone && std::find(deps.begin(), deps.end(), previous[i]) == deps.end()) {
         plan_.deps.push_back(previous[i]);
+        if (!deps.empty() &&
+            graph_.start_ns(previous[i]) + graph_.duration_ns(previous[i]) > graph_.start_ns(i)) {
+          plan_.work[i].gap_ns = 0;  // it ran beside the one before: what it waited for has passed
+        }
       }
       plan_.dep_offset.push_back(static_cast<std::uint32_t>(plan_.deps.size()));
     }

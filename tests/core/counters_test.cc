@@ -24,6 +24,29 @@ TEST(Counters, ReadAsSentences) {
             "1 transfer on which its ranks disagree (changes the reading)");
 }
 
+TEST(Counters, TimeCutDecidesTheWeight) {
+  const auto of = [](std::int64_t cut_ns) {
+    return DescribeCounters(
+        {{"stream_overlap", 9}, {"stream_overlap_ns", cut_ns}, {"device_time_ns", 1'000'000}});
+  };
+  ASSERT_EQ(of(20'000).size(), 1U);
+  EXPECT_EQ(of(20'000).front().text,
+            "9 starts on streams moved by rounding: 20.0 us, 2 % of the recorded time (changes the "
+            "reading)");
+  EXPECT_EQ(of(20'000).front().weight, CounterWeight::kChangesReading);
+  EXPECT_EQ(of(900).front().text,
+            "9 starts on streams moved by rounding: 0.9 us, 0.09 % of the recorded time, harmless");
+  EXPECT_EQ(of(900).front().weight, CounterWeight::kHarmless);
+}
+
+TEST(Counters, TimeCutOfAnUnknownWholeIsWorthALook) {
+  const auto sentences =
+      DescribeCounters({{"stream_overlap", 1}, {"stream_overlap_ns", 1'500'000}});
+  ASSERT_EQ(sentences.size(), 1U);
+  EXPECT_EQ(sentences.front().text,
+            "1 start on a stream moved by rounding: 1.50 ms (worth a look)");
+}
+
 TEST(Counters, PlaceAndDetail) {
   const CounterSentence sentence = Sentence("diagnostic.no_kernel: aten::add.Tensor", 3);
   EXPECT_EQ(sentence.name, "no_kernel");

@@ -233,7 +233,7 @@ def counted_names(path):
     text = path.read_text()
     names = {}
     indirect = False
-    for call in re.finditer(r"\bCount(?:Named)?\(\s*([^;]*?)(?=,|\);)", text):
+    for call in re.finditer(r"\bCount(?:Named|Time)?\(\s*([^;]*?)(?=,|\);)", text):
         literals = re.findall(r'"([a-z][a-z_]*)(?:: [^"]*)?"', call.group(1))
         for name in literals:
             names.setdefault(name, text.count("\n", 0, call.start()) + 1)
@@ -246,7 +246,9 @@ def counted_names(path):
 
 def check_counters(files):
     """Every counter has its sentence in core/counters.def, and every sentence a counter."""
-    said = re.findall(r"^COUNTER\((\w+),", (ROOT / "core" / "counters.def").read_text(), re.MULTILINE)
+    table = (ROOT / "core" / "counters.def").read_text()
+    said = re.findall(r"^COUNTER(?:_OF_TIME)?\((\w+),", table, re.MULTILINE)
+    said += sorted(set(re.findall(r"^COUNTER_OF_TIME\(\w+, \w+, (\w+),", table, re.MULTILINE)))
     counted = {}
     for path in files:
         for name, line in counted_names(path).items():

@@ -3,12 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
 
 #include "converters/pytorch/edges/transfer_members.h"
 
 namespace reprise::pytorch {
 namespace {
+
+constexpr std::size_t kMaxEdgesOfStream =
+    128;  // edges of one node: a device runs no more kernels at once
 
 class DeviceEdgeBuilder {
  public:
@@ -27,7 +32,7 @@ class DeviceEdgeBuilder {
   void Run() {
     for (std::int32_t i = 0; i < timeline_.Count(); ++i) {
       if (At(i).kind == Item::Kind::kDevice) {
-        StreamEdge(i);
+        StreamEdges(i);
         LaunchEdge(i);
         const EventLink& link = rank_.EventLinkOf(At(i).event);
         WaitEdges(link.sources, i, EdgeReason::kEvent);
@@ -51,13 +56,24 @@ class DeviceEdgeBuilder {
     return true;
   }
 
-  void StreamEdge(std::int32_t i) {
+  // What ended on the stream before `i` starts, as far as another of these doesn't imply it: the
+  // one before, where a stream runs one after the other.
+  void StreamEdges(std::int32_t i) {
     const DeviceEvent& event = rank_.Event(At(i).event);
-    const auto [last, first] = last_of_stream_.try_emplace({event.device, event.stream}, i);
-    if (!first) {
-      Add(last->second, i, EdgeReason::kStream);
-      last->second = i;
+    auto& [running, ended] = streams_[{event.device, event.stream}];
+    while (!running.empty() && running.top().first <= At(i).start_ns) {
+      const std::int32_t last = running.top().second;
+      running.pop();
+      std::erase_if(ended, [&](std::int32_t e) { return At(e).end_ns <= At(last).start_ns; });
+      if (ended.size() == kMaxEdgesOfStream) {
+        ended.erase(ended.begin());
+      }
+      ended.push_back(last);
     }
+    for (const std::int32_t from : ended) {
+      Add(from, i, EdgeReason::kStream);
+    }
+    running.emplace(At(i).end_ns, i);
   }
 
   void LaunchEdge(std::int32_t i) {
@@ -146,7 +162,14 @@ class DeviceEdgeBuilder {
   Timeline& timeline_;
   std::vector<std::int32_t> item_of_event_;
   std::map<std::int32_t, std::int32_t> launcher_;  // by call
-  std::map<std::pair<std::int32_t, std::int64_t>, std::int32_t> last_of_stream_;
+  struct StreamSoFar {
+    // By end, the earliest first: (end, item).
+    std::priority_queue<std::pair<std::int64_t, std::int32_t>,
+                        std::vector<std::pair<std::int64_t, std::int32_t>>, std::greater<>>
+        running;
+    std::vector<std::int32_t> ended;  // by end; none of them before another
+  };
+  std::map<std::pair<std::int32_t, std::int64_t>, StreamSoFar> streams_;
 };
 
 }  // namespace

@@ -1,6 +1,11 @@
 #include "converters/pytorch/edges/device_items.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
+
+#include "core/counters.h"
 
 namespace reprise::pytorch {
 
@@ -117,9 +122,33 @@ void SeparateItems(RankCapture& rank, std::vector<std::vector<Item>>& threads) {
     for (std::size_t i = 1; i < items.size(); ++i) {
       Item& before = items[i - 1];
       if (before.end_ns > items[i].start_ns) {
-        rank.diagnostics.Count("thread_overlap");
-        before.end_ns = std::max(before.start_ns, items[i].start_ns);
+        const std::int64_t end_ns = std::max(before.start_ns, items[i].start_ns);
+        CountTime("thread_overlap", before.end_ns - end_ns, rank.diagnostics);
+        before.end_ns = end_ns;
       }
+    }
+  }
+}
+
+void CompareDeviceTime(RankCapture& rank, const Timeline& timeline) {
+  constexpr std::int64_t kNoticed = 1'000;  // one in so many
+  auto left_ns = rank.kineto.device.recorded_ns;
+  for (const Item& item : timeline.items) {
+    if (item.kind == Item::Kind::kDevice) {
+      left_ns[rank.Event(item.event).Place()] -= item.end_ns - item.start_ns;
+    }
+  }
+  for (const auto& [place, difference_ns] : left_ns) {
+    const std::int64_t recorded_ns = rank.kineto.device.recorded_ns[place];
+    if (std::abs(difference_ns) > recorded_ns / kNoticed) {
+      const auto& [device, stream, kind] = place;
+      rank.diagnostics.Count(
+          "stream_time_differs",
+          fmt::format("{}: {} on stream {}/{}: {} ns recorded, {} ns taken", rank.label,
+                      kind == DeviceEvent::Kind::kKernel   ? "kernels"
+                      : kind == DeviceEvent::Kind::kMemcpy ? "copies"
+                                                           : "fills",
+                      device, stream, recorded_ns, recorded_ns - difference_ns));
     }
   }
 }

@@ -45,4 +45,8 @@ class DeviceItems {
 // the next of their thread (`thread_overlap`). Nothing to do in CPU captures.
 void SeparateItems(RankCapture& rank, std::vector<std::vector<Item>>& threads);
 
+// Whatever was cut or left out on the way: counts streams whose kernels, copies or fills take other
+// time in all than the file says, by over 0.1 % (`stream_time_differs`).
+void CompareDeviceTime(RankCapture& rank, const Timeline& timeline);
+
 }  // namespace reprise::pytorch

@@ -9,6 +9,7 @@
 #include "converters/pytorch/edges/device_items.h"
 #include "converters/pytorch/edges/transfer_members.h"
 #include "converters/pytorch/rank/sort_runs.h"
+#include "core/counters.h"
 #include "timing/steps.h"
 
 namespace reprise::pytorch {
@@ -26,6 +27,11 @@ class TimelineBuilder {
     // What waits for NCCL is on a stream: rank/wait_sources.cc.
     for (std::size_t t = 0; t < rank.transfers.size(); ++t) {
       waited_[t] = rank.transfers[t].device_event >= 0 || rank.transfers[t].carrier >= 0;
+      if (!waited_[t]) {
+        rank.diagnostics.Count("transfer_time_ns", {},
+                               static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                   rank.transfers[t].end_ns - rank.transfers[t].start_ns, 0)));
+      }
     }
   }
 
@@ -237,10 +243,10 @@ class TimelineBuilder {
 
   void ShortenTo(std::int64_t end_ns, TransferRecord& transfer) {
     if (transfer.end_ns > end_ns) {
-      rank_.diagnostics.Count("transfer_end_late", fmt::format("{}: {} by {} ns", rank_.label,
-                                                               Name(transfer.arguments.spec.kind),
-                                                               transfer.end_ns - end_ns));
       const std::int64_t by = transfer.end_ns - std::max(end_ns, transfer.start_ns);
+      CountTime("transfer_end_late", by, rank_.diagnostics,
+                fmt::format("{}: {} by {} ns", rank_.label, Name(transfer.arguments.spec.kind),
+                            transfer.end_ns - end_ns));
       transfer.end_ns -= by;
       if (transfer.transfer_ns >= 0) {
         transfer.transfer_ns = std::max<std::int64_t>(0, transfer.transfer_ns - by);

@@ -12,27 +12,14 @@
 #include "converters/json_members.h"
 #include "converters/pytorch/host/process_groups.h"
 #include "converters/pytorch/kineto/event_rows.h"
+#include "converters/pytorch/kineto/stream_overlaps.h"
+#include "core/counters.h"
 #include "core/text.h"
 
 namespace reprise::pytorch {
 namespace {
 
 using simdjson::dom::element;
-
-// A number, or a string that holds one (ROCm writes some that way).
-std::optional<std::int64_t> IntegerIn(const JsonMember& value) {
-  std::int64_t out = 0;
-  if (value.get(out) == simdjson::SUCCESS) {
-    return out;
-  }
-  if (double real = 0; value.get(real) == simdjson::SUCCESS && real > -9e18 && real < 9e18) {
-    return static_cast<std::int64_t>(real);
-  }
-  if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
-    return ParseNumber<std::int64_t>(text);
-  }
-  return std::nullopt;
-}
 
 std::int64_t IntegerOr(const JsonMember& value, std::int64_t fallback) {
   return IntegerIn(value).value_or(fallback);
@@ -130,6 +117,20 @@ bool NamesStream(element event) {
   return ArgumentOr(event["args"], {"stream", "Stream Id"}, -1) >= 0;
 }
 
+std::optional<std::int64_t> IntegerIn(const JsonMember& value) {
+  std::int64_t out = 0;
+  if (value.get(out) == simdjson::SUCCESS) {
+    return out;
+  }
+  if (double real = 0; value.get(real) == simdjson::SUCCESS && real > -9e18 && real < 9e18) {
+    return static_cast<std::int64_t>(real);
+  }
+  if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
+    return ParseNumber<std::int64_t>(text);
+  }
+  return std::nullopt;
+}
+
 std::int64_t ReadCorrelation(const JsonMember& args) {
   return ArgumentOr(args, {"correlation", "connection_id"}, -1);
 }
@@ -185,17 +186,32 @@ void KeepSpan(std::int64_t start_ns, std::int64_t end_ns, const std::string& lab
   std::erase_if(trace.calls, [&](const RuntimeCall& call) {
     return call.start_ns < start_ns || call.start_ns > end_ns;
   });
+  std::int64_t removed_ns = 0;
   const std::size_t removed = std::erase_if(trace.events, [&](const DeviceEvent& event) {
     const auto call = inside.find(event.work.correlation);
-    return call != inside.end() ? !call->second
-                                : event.start_ns < start_ns || event.start_ns > end_ns;
+    const bool outside =
+        call != inside.end() ? !call->second : event.start_ns < start_ns || event.start_ns > end_ns;
+    if (outside) {
+      removed_ns += event.end_ns - event.start_ns;
+      trace.recorded_ns[event.Place()] -= event.end_ns - event.start_ns;
+    }
+    return outside;
   });
   if (removed > 0) {
-    diagnostics.Count("device_event_of_another_step", label, removed);
+    CountTime("device_event_of_another_step", removed_ns, diagnostics, label, removed);
   }
 }
 
-void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics& diagnostics) {
+void FinishDeviceTrace(const std::string& label, std::int64_t host_end_ns, DeviceTrace& trace,
+                       Diagnostics& diagnostics) {
+  std::int64_t recorded_ns = 0;
+  for (const DeviceEvent& event : trace.events) {
+    recorded_ns += event.end_ns - event.start_ns;
+    trace.recorded_ns[event.Place()] += event.end_ns - event.start_ns;
+  }
+  if (!trace.empty()) {
+    diagnostics.Count("device_time_ns", {}, static_cast<std::uint64_t>(recorded_ns));
+  }
   // Readers add from several threads: the order must not depend on luck.
   std::sort(trace.calls.begin(), trace.calls.end(), [](const RuntimeCall& a, const RuntimeCall& b) {
     return std::tie(a.start_ns, a.correlation, *a.name) <
@@ -210,32 +226,17 @@ void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics
       std::unique(trace.events.begin(), trace.events.end(),
                   [&](const DeviceEvent& a, const DeviceEvent& b) { return key(a) == key(b); });
   if (const auto count = trace.events.end() - twice; count > 0) {
-    diagnostics.Count("duplicate_device_event", label, static_cast<std::uint64_t>(count));
+    std::int64_t dropped_ns = 0;
+    std::for_each(twice, trace.events.end(),
+                  [&](const DeviceEvent& event) { dropped_ns += event.end_ns - event.start_ns; });
+    CountTime("duplicate_device_event", dropped_ns, diagnostics, label,
+              static_cast<std::uint64_t>(count));
     trace.events.erase(twice, trace.events.end());
   }
-  std::map<std::pair<std::int32_t, std::int64_t>, std::int64_t> busy_until;
-  for (DeviceEvent& event : trace.events) {
-    std::int64_t& until =
-        busy_until.try_emplace({event.device, event.stream}, INT64_MIN).first->second;
-    if (event.start_ns < until) {
-      // A stream runs one after the other; whole-µs files round into each other.
-      diagnostics.Count("stream_overlap",
-                        fmt::format("{}: {} on stream {} by {} ns", label, *event.name,
-                                    event.stream, until - event.start_ns));
-      if (const std::int64_t cut_ns = std::min(until, event.end_ns) - event.start_ns; cut_ns > 0) {
-        diagnostics.Count("stream_overlap_ns", {}, static_cast<std::uint64_t>(cut_ns));
-      }
-      event.start_ns = until;
-      event.end_ns = std::max(event.end_ns, until);
-    }
-    until = event.end_ns;
-  }
-  std::stable_sort(
-      trace.events.begin(), trace.events.end(),
-      [](const DeviceEvent& a, const DeviceEvent& b) { return a.start_ns < b.start_ns; });
   std::sort(trace.syncs.begin(), trace.syncs.end(), [](const SyncRecord& a, const SyncRecord& b) {
     return std::tie(a.correlation, a.stream) < std::tie(b.correlation, b.stream);
   });
+  SettleStreams(label, host_end_ns, trace, diagnostics);
 }
 
 }  // namespace reprise::pytorch

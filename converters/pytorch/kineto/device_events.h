@@ -6,9 +6,12 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "converters/pytorch/host/host_trace.h"
@@ -26,6 +29,7 @@ struct RuntimeCall {
   std::int64_t thread = 0;
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t correlation = -1;
+  std::optional<std::int64_t> stream;  // where the call's arguments say it
 };
 
 struct DeviceEvent {
@@ -37,6 +41,10 @@ struct DeviceEvent {
   std::int64_t external_id = -1;
   DeviceWork work;
   std::unique_ptr<CommAttributes> comm;  // NCCL kernels whose arguments say what they do
+
+  [[nodiscard]] std::tuple<std::int32_t, std::int64_t, Kind> Place() const {
+    return {device, stream, kind};
+  }
 };
 
 // A cuda_sync event: what a waiting call waited for, where CUPTI recorded it.
@@ -52,6 +60,9 @@ struct DeviceTrace {
   std::vector<RuntimeCall> calls;   // by start
   std::vector<DeviceEvent> events;  // by start
   std::vector<SyncRecord> syncs;
+  // Σ of the events' durations as the file has them, by device, stream and kind; without those that
+  // KeepSpan left out.
+  std::map<std::tuple<std::int32_t, std::int64_t, DeviceEvent::Kind>, std::int64_t> recorded_ns;
   [[nodiscard]] bool empty() const { return events.empty(); }
 };
 
@@ -63,6 +74,8 @@ struct DeviceTrace {
 // Adds device work or a record of synchronisation to `trace`. Orders nothing.
 void AddDeviceEvent(simdjson::dom::element event, EventCategory category, const EventSpan& span,
                     BatchStrings& strings, DeviceTrace& trace);
+// A number, or a string that holds one (ROCm writes some that way).
+[[nodiscard]] std::optional<std::int64_t> IntegerIn(const JsonMember& value);
 // The id by which a call and what it launched know each other; -1: none.
 [[nodiscard]] std::int64_t ReadCorrelation(const JsonMember& args);
 [[nodiscard]] std::unique_ptr<CommAttributes> ReadCommAttributes(simdjson::dom::element args);
@@ -70,8 +83,9 @@ void AddDeviceEvent(simdjson::dom::element event, EventCategory category, const 
 // `device_event_of_another_step`).
 void KeepSpan(std::int64_t start_ns, std::int64_t end_ns, const std::string& label,
               DeviceTrace& trace, Diagnostics& diagnostics);
-// Sorts, and counts events that overlap on a stream (`stream_overlap`) or are there twice
-// (`duplicate_device_event`, left out).
-void FinishDeviceTrace(const std::string& label, DeviceTrace& trace, Diagnostics& diagnostics);
+// Sorts, leaves out what is there twice (`duplicate_device_event`), and settles overlaps on streams
+// (stream_overlaps.h). `host_end_ns`: the last end of the host's operations.
+void FinishDeviceTrace(const std::string& label, std::int64_t host_end_ns, DeviceTrace& trace,
+                       Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

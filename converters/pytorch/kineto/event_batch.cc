@@ -145,7 +145,8 @@ void EventBatch::AddCall(std::string_view name, std::int32_t row, const EventSpa
                                 .thread = row,
                                 .start_ns = span.start_ns,
                                 .end_ns = span.end_ns,
-                                .correlation = ReadCorrelation(args)});
+                                .correlation = ReadCorrelation(args),
+                                .stream = IntegerIn(args["stream"])});
 }
 
 void EventBatch::AddOther(element root, std::string_view category, std::int32_t row,

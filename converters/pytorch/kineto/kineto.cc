@@ -232,7 +232,11 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   LeaveOutLostTimes(source.path(), trace, diagnostics);
   REPRISE_TRY(NumberThreads(source.path(), all.rows, all.processes, trace, diagnostics));
   AddBase(base_ns, trace);
-  FinishDeviceTrace(source.path(), trace.device, diagnostics);
+  std::int64_t host_end_ns = std::numeric_limits<std::int64_t>::min();
+  for (const KinetoEvent& event : trace.events) {
+    host_end_ns = std::max(host_end_ns, event.end_ns);
+  }
+  FinishDeviceTrace(source.path(), host_end_ns, trace.device, diagnostics);
   if (trace.events.empty() && trace.device.empty()) {
     return BadInput(
         fmt::format("{}: holds no host operation (category cpu_op); was the profiler "

@@ -9,6 +9,7 @@
 #include "converters/pytorch/rank/operation_list.h"
 #include "converters/pytorch/rank/sort_runs.h"
 #include "core/clock.h"
+#include "core/counters.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -90,6 +91,7 @@ void ExtendCallers(const std::vector<std::int32_t>& callers, const OperationThre
 void Nest(const std::vector<std::int32_t>& callers, const std::string& label, OperationList& list,
           const OperationThread& thread, Diagnostics& diagnostics) {
   std::vector<std::int32_t> open;
+  std::int64_t host_time_ns = 0;  // of what no other operation called
   auto& ops = list.operations;
   const auto top = [&]() -> const Operation& { return ops[static_cast<std::size_t>(open.back())]; };
   const auto close = [&](std::int32_t until) {
@@ -106,13 +108,16 @@ void Nest(const std::vector<std::int32_t>& callers, const std::string& label, Op
     if (!open.empty()) {
       op.parent = open.back();
       if (op.end_ns > top().end_ns) {
-        diagnostics.Count("operation_outlives_caller",
-                          fmt::format("{}: {} in {}", label, *op.name, *top().name));
+        CountTime("operation_outlives_caller", op.end_ns - top().end_ns, diagnostics,
+                  fmt::format("{}: {} in {}", label, *op.name, *top().name));
         op.end_ns = top().end_ns;
       }
+    } else {
+      host_time_ns += op.end_ns - op.start_ns;
     }
     open.push_back(i);
   }
+  diagnostics.Count("host_time_ns", {}, static_cast<std::uint64_t>(host_time_ns));
   while (!open.empty()) {
     close(thread.last);
   }

@@ -9,6 +9,9 @@
 //   one would not have made a difference.
 // What was launched before the recording began has no calls at all: there only time decides. If its
 // stream was quiet and it starts when something on another one has just ended, it waited for that.
+//
+// A graph waits for what its stream got before its launch, and what the stream gets next waits for
+// the graph, on whatever streams that ran (graph_launches.h).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,11 +21,10 @@
 
 #include "converters/pytorch/rank/nccl.h"
 #include "converters/pytorch/rank/stages.h"
+#include "converters/pytorch/rank/stream_queues.h"
 
 namespace reprise::pytorch {
 namespace {
-
-using StreamKey = std::pair<std::int32_t, std::int64_t>;  // device, stream
 
 // A stream that is idle for longer waits for something: launch → start on an idle stream was seen
 // to take 6 to 16 µs (median), and after another stream's end up to 19 µs.
@@ -31,19 +33,12 @@ constexpr std::int64_t kQuietNs = 50'000;
 class SourceFinder {
  public:
   explicit SourceFinder(RankCapture& rank)
-      : rank_(rank), device_(rank.kineto.device), links_(rank.links) {
+      : rank_(rank), device_(rank.kineto.device), links_(rank.links), queues_(rank) {
     for (std::size_t i = 0; i < device_.syncs.size(); ++i) {
       syncs_.emplace(device_.syncs[i].correlation, i);
     }
     for (std::size_t i = 0; i < device_.calls.size(); ++i) {
       by_correlation_.emplace(device_.calls[i].correlation, i);
-    }
-    for (std::size_t i = 0; i < device_.events.size(); ++i) {
-      Stream& stream = streams_[KeyOf(i)];
-      const std::int64_t before =
-          stream.enqueued_ns.empty() ? INT64_MIN : stream.enqueued_ns.back();
-      stream.events.push_back(static_cast<std::int32_t>(i));
-      stream.enqueued_ns.push_back(std::max(before, EnqueuedAt(i)));
     }
   }
 
@@ -64,8 +59,8 @@ class SourceFinder {
         Launched(c, thread);
       }
     }
-    for (const auto& [key, stream] : streams_) {
-      FollowUnlaunched(key, stream);
+    for (const auto& [key, queue] : queues_.all()) {
+      FollowUnlaunched(queue);
     }
     std::size_t unused = 0;
     for (const auto& [id, thread] : threads_) {
@@ -77,60 +72,46 @@ class SourceFinder {
   }
 
  private:
-  struct Stream {
-    std::vector<std::int32_t> events;       // in order
-    std::vector<std::int64_t> enqueued_ns;  // parallel, not falling
-  };
+  using Queue = StreamQueues::Queue;
   struct Thread {
     std::vector<std::size_t> waits;        // stream waits since its last launch, without ids
-    std::int32_t last = -1;                // event launched last
-    std::int32_t last_work = -1;           // … that is no collective
+    std::optional<StreamKey> last;         // on which it launched last
+    std::optional<StreamKey> last_work;    // … what is no collective
     std::int64_t recorded_ns = INT64_MAX;  // its last cudaEventRecord
   };
 
   [[nodiscard]] const DeviceEvent& Event(std::int32_t i) const { return rank_.Event(i); }
-  [[nodiscard]] StreamKey KeyOf(std::size_t i) const {
-    return {device_.events[i].device, device_.events[i].stream};
-  }
-  // Without a launch in the file: some time after what its stream got before. What runs first was
-  // launched before the recording began, and a wait within is for that too.
-  [[nodiscard]] std::int64_t EnqueuedAt(std::size_t i) const {
-    const std::int32_t call = links_.events[i].call;
-    return call < 0 ? INT64_MIN : device_.calls[static_cast<std::size_t>(call)].start_ns;
-  }
-
-  // The stream's last event that was enqueued before a moment and ended by another; -1: none.
-  [[nodiscard]] std::int32_t LastBefore(const Stream& stream, std::int64_t before_ns,
-                                        std::int64_t ended_by_ns) const {
-    auto i = std::lower_bound(stream.enqueued_ns.begin(), stream.enqueued_ns.end(), before_ns) -
-             stream.enqueued_ns.begin();
-    while (--i >= 0) {
-      if (Event(stream.events[static_cast<std::size_t>(i)]).end_ns <= ended_by_ns) {
-        return stream.events[static_cast<std::size_t>(i)];
+  // As LastBefore, and counts if that isn't all that was enqueued.
+  std::vector<std::int32_t> Sources(const Queue& queue, std::int64_t before_ns,
+                                    std::int64_t ended_by_ns) {
+    for (const std::int32_t last : queues_.LastBefore(queue, before_ns, INT64_MAX)) {
+      if (Event(last).end_ns > ended_by_ns) {
+        rank_.diagnostics.Count("wait_source_late",
+                                fmt::format("{}: {} ended {} ns late", rank_.label,
+                                            *Event(last).name, Event(last).end_ns - ended_by_ns));
+        break;
       }
     }
-    return -1;
-  }
-  // As LastBefore, and counts if it isn't the very last.
-  std::int32_t Source(const Stream& stream, std::int64_t before_ns, std::int64_t ended_by_ns) {
-    const std::int32_t last = LastBefore(stream, before_ns, INT64_MAX);
-    const std::int32_t source = LastBefore(stream, before_ns, ended_by_ns);
-    if (source != last) {
-      rank_.diagnostics.Count("wait_source_late",
-                              fmt::format("{}: {} ended {} ns late", rank_.label, *Event(last).name,
-                                          Event(last).end_ns - ended_by_ns));
-    }
-    return source;
+    return queues_.LastBefore(queue, before_ns, ended_by_ns);
   }
 
   void Add(std::vector<DeviceSource>& sources, std::int32_t event, bool inferred) {
     const auto same = [&](const DeviceSource& source) { return source.event == event; };
-    if (event >= 0 && std::none_of(sources.begin(), sources.end(), same)) {
+    if (std::none_of(sources.begin(), sources.end(), same)) {
       sources.push_back({event, inferred});
       if (inferred) {
         rank_.diagnostics.Count("wait_source_inferred");
       }
     }
+  }
+  void Add(std::vector<DeviceSource>& sources, const std::vector<std::int32_t>& events,
+           bool inferred) {
+    for (const std::int32_t event : events) {
+      Add(sources, event, inferred);
+    }
+  }
+  [[nodiscard]] std::vector<DeviceSource>& SourcesOf(std::int32_t event) {
+    return links_.events[static_cast<std::size_t>(event)].sources;
   }
 
   [[nodiscard]] const SyncRecord* SyncOf(std::size_t c) const {
@@ -143,45 +124,48 @@ class SourceFinder {
     if (sync == nullptr || sync->stream < 0 || sync->source_stream < 0) {
       return false;
     }
-    const auto target = streams_.find({sync->device, sync->stream});
-    const auto source = streams_.find({sync->device, sync->source_stream});
-    if (target == streams_.end() || source == streams_.end()) {
+    const Queue* to = queues_.Find({sync->device, sync->stream});
+    const Queue* from = queues_.Find({sync->device, sync->source_stream});
+    if (to == nullptr || from == nullptr) {
       return true;  // nothing ran there: nothing to wait for
     }
-    const Stream& to = target->second;
     const std::int64_t at_ns = device_.calls[c].start_ns;
-    const auto next = std::lower_bound(to.enqueued_ns.begin(), to.enqueued_ns.end(), at_ns);
-    if (next == to.enqueued_ns.end()) {
+    const auto next = std::lower_bound(to->enqueued_ns.begin(), to->enqueued_ns.end(), at_ns);
+    if (next == to->enqueued_ns.end()) {
       return true;
     }
-    const std::int32_t event = to.events[static_cast<std::size_t>(next - to.enqueued_ns.begin())];
+    const std::int32_t event = to->events[static_cast<std::size_t>(next - to->enqueued_ns.begin())];
     const auto record = by_correlation_.find(sync->source_correlation);
     const std::int64_t recorded_ns =
         record == by_correlation_.end() ? at_ns : device_.calls[record->second].start_ns;
-    if (source->first != target->first) {
-      Add(links_.events[static_cast<std::size_t>(event)].sources,
-          Source(source->second, recorded_ns, Event(event).start_ns), false);
+    if (from != to) {
+      for (const std::int32_t head : queues_.HeadsOf(*to, event)) {
+        Add(SourcesOf(head), Sources(*from, recorded_ns, Event(head).start_ns), false);
+      }
     }
     return true;
   }
 
   void Launched(std::size_t c, Thread& thread) {
     const CallLink& link = links_.calls[c];
-    const std::int32_t first = link.events.front();
+    const StreamKey stream = queues_.LaunchedOn(c);
+    const std::vector<std::int32_t> heads =
+        queues_.HeadsOf(*queues_.Find(stream), link.events.front());
+    JoinGraphs(c, *queues_.Find(stream), heads);
     for (auto& [id, other] : threads_) {
       // What a thread made its stream wait for holds for what others launch there (the optimizer
       // after backward's collectives).
-      const bool same_stream =
-          other.last_work >= 0 && KeyOf(static_cast<std::size_t>(other.last_work)) ==
-                                      KeyOf(static_cast<std::size_t>(first));
+      const bool same_stream = other.last_work == stream;
       if (!other.waits.empty() && (&other == &thread || same_stream)) {
-        ResolveWaits(first, other);
+        for (const std::int32_t head : heads) {
+          ResolveWaits(head, stream, other);
+        }
         other.waits.clear();
       }
     }
-    thread.last = link.events.back();
-    if (!IsNcclKernel(*Event(thread.last).name)) {
-      thread.last_work = thread.last;
+    thread.last = stream;
+    if (!IsNcclKernel(*Event(link.events.back()).name)) {
+      thread.last_work = stream;
     }
     // A copy to pageable memory returns when it is done.
     for (const std::int32_t event : link.events) {
@@ -192,61 +176,80 @@ class SourceFinder {
     }
   }
 
-  void ResolveWaits(std::int32_t event, const Thread& thread) {
-    const StreamKey target = KeyOf(static_cast<std::size_t>(event));
-    auto& sources = links_.events[static_cast<std::size_t>(event)].sources;
-    const std::int64_t start_ns = Event(event).start_ns;
-    const std::int64_t at_ns = device_.calls[thread.waits.back()].start_ns;
-    std::size_t left = thread.waits.size();
-    if (IsNcclKernel(*Event(event).name) && thread.last_work >= 0) {
-      const StreamKey compute = KeyOf(static_cast<std::size_t>(thread.last_work));
-      if (compute != target) {
-        Add(sources, Source(streams_.at(compute), at_ns, start_ns), true);
-        --left;
-      }
-    }
-    std::vector<std::int32_t> candidates;
-    for (const auto& [key, stream] : streams_) {
-      if (key != target && key.first == target.first) {
-        if (const std::int32_t last = LastBefore(stream, at_ns, start_ns); last >= 0) {
-          candidates.push_back(last);
+  // What ran before a call on its stream, but was recorded on others: a graph's kernels, or all
+  // that is not a graph's.
+  void JoinGraphs(std::size_t c, const Queue& queue, const std::vector<std::int32_t>& heads) {
+    const GraphLaunch* mine = queues_.GraphOf(c);
+    for (const std::int32_t head : heads) {
+      for (const std::int32_t source :
+           queues_.LastBefore(queue, device_.calls[c].start_ns, Event(head).start_ns)) {
+        const GraphLaunch* graph = queues_.GraphOfEvent(source);
+        if (queues_.KeyOf(source) != queues_.KeyOf(head)) {
+          Add(SourcesOf(head), source,
+              (mine != nullptr && mine->inferred) || (graph != nullptr && graph->inferred));
         }
       }
     }
-    std::stable_sort(candidates.begin(), candidates.end(), [&](std::int32_t a, std::int32_t b) {
-      return Event(a).end_ns > Event(b).end_ns;
-    });
-    for (const std::int32_t candidate : candidates) {
-      if (left > 0) {
-        Add(sources, candidate, true);
-        --left;
-      }
+    if (mine != nullptr) {
+      FindSourcesInGraph(links_.calls[c].events, rank_);
     }
   }
 
-  void FollowUnlaunched(const StreamKey& key, const Stream& stream) {
-    for (std::size_t i = 0; i < stream.events.size(); ++i) {
-      const std::int32_t event = stream.events[i];
+  void ResolveWaits(std::int32_t event, const StreamKey& target, const Thread& thread) {
+    auto& sources = SourcesOf(event);
+    const std::int64_t start_ns = Event(event).start_ns;
+    const std::int64_t at_ns = device_.calls[thread.waits.back()].start_ns;
+    std::size_t left = thread.waits.size();
+    if (IsNcclKernel(*Event(event).name) && thread.last_work && *thread.last_work != target) {
+      Add(sources, Sources(*queues_.Find(*thread.last_work), at_ns, start_ns), true);
+      --left;
+    }
+    std::vector<std::vector<std::int32_t>> candidates;
+    for (const auto& [key, queue] : queues_.all()) {
+      if (key != target && key.first == target.first) {
+        auto last = queues_.LastBefore(queue, at_ns, start_ns);
+        const bool known = std::find(candidates.begin(), candidates.end(), last) !=
+                           candidates.end();  // a graph's are on two streams
+        if (!last.empty() && !known) {
+          candidates.push_back(std::move(last));
+        }
+      }
+    }
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [&](const auto& a, const auto& b) { return LatestEnd(a) > LatestEnd(b); });
+    for (std::size_t i = 0; i < std::min(left, candidates.size()); ++i) {
+      Add(sources, candidates[i], true);
+    }
+  }
+
+  [[nodiscard]] std::int64_t LatestEnd(const std::vector<std::int32_t>& events) const {
+    std::int64_t latest_ns = INT64_MIN;
+    for (const std::int32_t event : events) {
+      latest_ns = std::max(latest_ns, Event(event).end_ns);
+    }
+    return latest_ns;
+  }
+
+  void FollowUnlaunched(const Queue& queue) {
+    for (std::size_t i = 0; i < queue.events.size(); ++i) {
+      const std::int32_t event = queue.events[i];
       const std::int64_t start_ns = Event(event).start_ns;
-      const std::int64_t idle_since_ns =
-          i == 0 ? INT64_MIN : Event(stream.events[i - 1]).end_ns + kQuietNs;
+      const std::int64_t idle_since_ns = i == 0 ? INT64_MIN : queue.latest_end_ns[i - 1] + kQuietNs;
       if (links_.events[static_cast<std::size_t>(event)].call >= 0 || start_ns < idle_since_ns) {
         continue;
       }
-      std::int32_t latest = -1;
-      for (const auto& [other, events] : streams_) {
-        if (other.first != key.first || other == key) {
+      std::vector<std::int32_t> latest;
+      for (const auto& [key, other] : queues_.all()) {
+        if (key.first != queue.key.first || key == queue.key) {
           continue;
         }
-        const auto ended = [&](std::int32_t e) { return Event(e).end_ns <= start_ns; };
-        const auto after = std::partition_point(events.events.begin(), events.events.end(), ended);
-        if (after != events.events.begin() &&
-            (latest < 0 || Event(*(after - 1)).end_ns > Event(latest).end_ns)) {
-          latest = *(after - 1);
+        std::vector<std::int32_t> ended = queues_.EndedBy(other, start_ns);
+        if (!ended.empty() && LatestEnd(ended) > LatestEnd(latest)) {
+          latest = std::move(ended);
         }
       }
-      if (latest >= 0 && Event(latest).end_ns > start_ns - kQuietNs) {
-        Add(links_.events[static_cast<std::size_t>(event)].sources, latest, true);
+      if (LatestEnd(latest) > start_ns - kQuietNs) {
+        Add(SourcesOf(event), latest, true);
       }
     }
   }
@@ -256,32 +259,32 @@ class SourceFinder {
     auto& sources = links_.calls[c].sources;
     const SyncRecord* sync = SyncOf(c);
     if (call.kind == RuntimeKind::kDeviceSync) {
-      for (const auto& [key, stream] : streams_) {
+      for (const auto& [key, queue] : queues_.all()) {
         if (sync == nullptr || key.first == sync->device) {
-          Add(sources, Source(stream, call.start_ns, call.end_ns), false);
+          Add(sources, Sources(queue, call.start_ns, call.end_ns), false);
         }
       }
     } else if (sync != nullptr && sync->stream >= 0) {
-      if (const auto it = streams_.find({sync->device, sync->stream}); it != streams_.end()) {
-        Add(sources, Source(it->second, call.start_ns, call.end_ns), false);
+      if (const Queue* queue = queues_.Find({sync->device, sync->stream}); queue != nullptr) {
+        Add(sources, Sources(*queue, call.start_ns, call.end_ns), false);
       }
     } else if (call.kind == RuntimeKind::kEventSync) {
       Add(sources, LatestEnded(std::min(call.start_ns, thread.recorded_ns), call.end_ns), true);
-    } else if (thread.last >= 0) {
-      const Stream& stream = streams_.at(KeyOf(static_cast<std::size_t>(thread.last)));
-      Add(sources, Source(stream, call.start_ns, call.end_ns), true);
+    } else if (thread.last) {
+      Add(sources, Sources(*queues_.Find(*thread.last), call.start_ns, call.end_ns), true);
     } else {  // another thread launched
       Add(sources, LatestEnded(call.start_ns, call.end_ns), true);
     }
   }
 
   // Among the last of every stream.
-  [[nodiscard]] std::int32_t LatestEnded(std::int64_t before_ns, std::int64_t ended_by_ns) const {
-    std::int32_t latest = -1;
-    for (const auto& [key, stream] : streams_) {
-      const std::int32_t last = LastBefore(stream, before_ns, ended_by_ns);
-      if (last >= 0 && (latest < 0 || Event(last).end_ns > Event(latest).end_ns)) {
-        latest = last;
+  [[nodiscard]] std::vector<std::int32_t> LatestEnded(std::int64_t before_ns,
+                                                      std::int64_t ended_by_ns) const {
+    std::vector<std::int32_t> latest;
+    for (const auto& [key, queue] : queues_.all()) {
+      std::vector<std::int32_t> last = queues_.LastBefore(queue, before_ns, ended_by_ns);
+      if (!last.empty() && LatestEnd(last) > LatestEnd(latest)) {
+        latest = std::move(last);
       }
     }
     return latest;
@@ -290,8 +293,8 @@ class SourceFinder {
   RankCapture& rank_;
   const DeviceTrace& device_;
   DeviceLinks& links_;
+  StreamQueues queues_;
   std::unordered_map<std::int64_t, std::size_t> syncs_, by_correlation_;
-  std::map<StreamKey, Stream> streams_;
   std::map<std::int64_t, Thread> threads_;
 };
 
