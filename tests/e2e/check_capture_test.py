@@ -1,4 +1,5 @@
 """What bundled captures say against what a conversion keeps, by scripts/check_capture.py, which shares nothing with it."""
+import re
 import subprocess
 import sys
 import unittest
@@ -34,6 +35,12 @@ class CheckCaptureTest(unittest.TestCase):
     def test_row_of_a_table(self):
         row = self.check(program.TRACES / "gloo" / "resnet18", "--markdown").splitlines()[-1]
         self.assertRegex(row, r"^\| resnet18 \| 0 / 0 \| 0\.000 / 0\.000 \| 0 / 0 \| 89\.411 / 89\.411 \| 0\.00 % \|  \|$")
+
+    def test_names_of_notes(self):
+        """The notes that can name a difference are those of the program."""
+        counters = set(re.findall(r"^COUNTER\w*\((\w+),", (program.ROOT / "core" / "counters.def").read_text(), re.M))
+        used = set(re.findall(r'"(\w+)"', SCRIPT.read_text().split("EVENTS = ")[1].split("class Event")[0]))
+        self.assertEqual(used - counters - {"count", "time", "span", "transfers", "bytes"}, set())
 
     def test_an_unnamed_difference_fails(self):
         """A program that loses a kernel without a word: the same with one event less in what it is given."""
