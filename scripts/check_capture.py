@@ -10,9 +10,10 @@ Device work    a complete event (ph X, or B with its E) of the categories kernel
                names before PyTorch 1.13; and any event of another category that lies on a stream: its args have a
                stream, and its category is none of the host's (HOST) and none of those that only mark (MARKS).
 Host work      an event of the categories in HOST.
-Transfer       a kernel whose args have a "Collective name", or whose name is in TRANSFER; without a device, a call
-               c10d::…  of one of KINDS. Its bytes are the larger of "In msg nelems" and "Out msg nelems", times the size
-               of "dtype"; where a transfer has none (as on the host), bytes are not compared.
+Transfer       a kernel whose args have a "Collective name", or whose name is in TRANSFER, and beside them what gloo marks
+               (gloo:…); in a capture without device work, a call c10d::… of one of KINDS. Its bytes are the larger of
+               "In msg nelems" and "Out msg nelems", times the size of "dtype"; where a transfer has none (as on the
+               host), bytes are not compared.
 Step           ProfilerStep#N of a host thread. Device work is of the step in whose mark its launch began, the host's of
                the step in whose mark it began. A step lasts from the end of all work of the step before to the end of
                its own; the first from its mark. A capture without steps is one, from its first event to its last end,
@@ -37,7 +38,8 @@ HOST = {"cpu_op", "operator", "cuda_runtime", "cuda_driver", "runtime", "xpu_run
 MARKS = {"user_annotation", "gpu_user_annotation", "python_function", "trace", "overhead", "cuda_sync", "ac2g",
          "cpu_instant_event", "cuda_profiler_range", "collective_comm", "async"}
 COPY, SET = {"gpu_memcpy", "memcpy"}, {"gpu_memset", "memset"}
-TRANSFER = re.compile(r"nccl|rccl|msccl|nvshmem|hccl|cross_device_reduce|(?:one|two)_shot_all_?reduce|\bep::(?:inter|intra)node", re.I)
+TRANSFER = re.compile(r"nccl|rccl|msccl|nvshmem|hccl|cross_device_reduce|(?:one|two)_shot_all_?reduce|"
+                      r"\bep::(?:inter|intra)node", re.I)
 KINDS = ("reduce_scatter", "all_reduce", "all_gather", "all_to_all", "broadcast", "reduce", "gather", "scatter", "barrier",
          "send", "recv")
 SIZES = {"byte": 1, "char": 1, "bool": 1, "int8": 1, "uint8": 1, "float8": 1, "half": 2, "bfloat16": 2, "float16": 2,
@@ -164,7 +166,8 @@ def raw_quantities(events, wanted_steps):
         found["count", kind] += 1
         found["time", "device time"] += event.duration
         found["time", f"stream {event.stream}"] += event.duration
-    transfers = [event for event in (device if device else work) if event.is_transfer()]
+    marked_by_gloo = [event for event in events if device and event.name.startswith("gloo:")]
+    transfers = [event for event in (device if device else work) if event.is_transfer()] + marked_by_gloo
     found["count", "transfers"] = len(transfers)
     for event in transfers if all(bytes_of(event) is not None for event in transfers) else []:
         found["bytes", kind_of(str(event.args.get("Collective name", event.name)))] += bytes_of(event)
@@ -283,7 +286,7 @@ def check(program, capture, as_row):
     with tempfile.TemporaryDirectory() as scratch:
         converted, notes, part = convert(program, capture, pathlib.Path(scratch))
     if converted is None:
-        print(f"| {capture.name} | refused: {notes[0]} ||||||" if as_row else f"{capture}: refused: {notes[0]}")
+        print(f"| {capture} | refused: {notes[0]} ||||||" if as_row else f"{capture}: refused: {notes[0]}")
         return 0
     ranks = converted["ranks"]
     steps = [{step["name"] for step in rank["metadata"]["steps"]} for rank in ranks]
@@ -297,7 +300,7 @@ def check(program, capture, as_row):
     for index, (raw, found) in enumerate(pairs):
         rows = compare(raw, found, notes)
         bad += sum(row[5] == "NOT NAMED" for row in rows)
-        name = f"{capture.name} rank {index}" if len(pairs) > 1 else capture.name
+        name = f"{capture} rank {index}" if len(pairs) > 1 else str(capture)
         if as_row:
             print(markdown_row(name, rows, notes, part), flush=True)
             continue
