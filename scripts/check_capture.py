@@ -7,11 +7,12 @@
 It shares nothing with the converter. Its rules, all of them:
 
 Device work    a complete event (ph X, or B with its E) of the categories kernel, gpu_memcpy and gpu_memset, or of their
-               names before PyTorch 1.13; and any event of another category that lies on a stream: its args have a
-               stream, and its category is none of the host's (HOST) and none of those that only mark (MARKS).
-Host work      an event of the categories in HOST.
-Transfer       a kernel whose args have a "Collective name", or whose name is in TRANSFER, and beside them what gloo marks
-               (gloo:…); in a capture without device work, a call c10d::… of one of KINDS. Its bytes are the larger of
+               names before PyTorch 1.13; and any event of another category that lies on a stream: its args have one of
+               STREAM, and its category is none of the host's (HOST) and none of those that only mark (MARKS).
+Host work      an event of the categories in HOST; and of Ascend's runtime, which has no category but a "Thread Id".
+Transfer       an event that is no host work and no mark, if its args have a "Collective name", or its name is in
+               TRANSFER; and what gloo marks (gloo:…) beside a device; in a capture without device work, a call
+               c10d::… of one of KINDS. Its bytes are the larger of
                "In msg nelems" and "Out msg nelems", times the size of "dtype"; where a transfer has none (as on the
                host), bytes are not compared.
 Step           ProfilerStep#N of a host thread. Device work is of the step in whose mark its launch began, the host's of
@@ -34,11 +35,12 @@ import sys
 import tempfile
 
 HOST = {"cpu_op", "operator", "cuda_runtime", "cuda_driver", "runtime", "xpu_runtime", "xpu_driver", "mtia_runtime",
-        "privateuse1_runtime", "privateuse1_driver", "hpu_runtime", "hip_runtime"}
+        "privateuse1_runtime", "privateuse1_driver", "hpu_runtime", "hip_runtime", "cann"}
 MARKS = {"user_annotation", "gpu_user_annotation", "python_function", "trace", "overhead", "cuda_sync", "ac2g",
          "cpu_instant_event", "cuda_profiler_range", "collective_comm", "async"}
+STREAM = ("stream", "Stream Id", "Physic Stream Id")
 COPY, SET = {"gpu_memcpy", "memcpy"}, {"gpu_memset", "memset"}
-TRANSFER = re.compile(r"nccl|rccl|msccl|nvshmem|hccl|cross_device_reduce|(?:one|two)_shot_all_?reduce|"
+TRANSFER = re.compile(r"nccl|rccl|msccl|nvshmem|hcom_|cross_device_reduce|(?:one|two)_shot_all_?reduce|"
                       r"\bep::(?:inter|intra)node", re.I)
 KINDS = ("reduce_scatter", "all_reduce", "all_gather", "all_to_all", "broadcast", "reduce", "gather", "scatter", "barrier",
          "send", "recv")
@@ -66,17 +68,24 @@ class Event:
     def __init__(self, raw, start, duration):
         self.name, self.args = str(raw.get("name", "")), raw.get("args") or {}
         self.category, self.process, self.thread = str(raw.get("cat") or "").lower(), raw.get("pid"), raw.get("tid")
+        if not self.category and "Thread Id" in self.args:
+            self.category = "cann"
         self.start, self.duration, self.step = start, duration, 0
 
     end = property(lambda self: self.start + self.duration)
-    stream = property(lambda self: f"{self.args.get('device', self.process)}.{self.args.get('stream', self.thread)}")
+    device = property(lambda self: self.args.get("device", self.process))
+    stream = property(lambda self: next((self.args[name] for name in STREAM if name in self.args), None))
+
+    launch = property(lambda self: self.args.get("correlation", self.args.get("connection_id")))
 
     def is_device_work(self):
         if self.category in COPY | SET | {"kernel"}:
-            return "stream" in self.args or "device" in self.args or self.category != "kernel"
-        return "stream" in self.args and self.category not in HOST | MARKS
+            return self.stream is not None or "device" in self.args or self.category != "kernel"
+        return self.stream is not None and self.category not in HOST | MARKS
 
     def is_transfer(self):
+        if self.name.startswith("gloo:"):
+            return True
         if self.category in HOST:
             return self.name.startswith("c10d::") and kind_of(self.name) != "other"
         return self.category not in MARKS | COPY | SET and ("Collective name" in self.args or bool(TRANSFER.search(self.name)))
@@ -153,9 +162,9 @@ def raw_quantities(events, wanted_steps):
     marks = steps_of(events)
     device = [event for event in events if event.is_device_work()]
     host = [event for event in events if event.category in HOST and not event.name.startswith("ProfilerStep")]
-    launches = {event.args.get("correlation"): event.start for event in host if "correlation" in event.args}
-    for event in host + device:
-        began = event.start if event.category in HOST else launches.get(event.args.get("correlation"), event.start)
+    launches = {event.launch: event.start for event in host if event.launch is not None}
+    for event in events:
+        began = event.start if event.category in HOST else launches.get(event.launch, event.start)
         event.step = max(sum(begin <= began for _, begin, _ in marks) - 1, 0)
     held = [index for index, mark in enumerate(marks) if mark[0] in wanted_steps] or range(max(len(marks), 1))
     device = [event for event in device if event.step in held]
@@ -165,9 +174,9 @@ def raw_quantities(events, wanted_steps):
         kind = "copies" if event.category in COPY else "sets" if event.category in SET else "kernels"
         found["count", kind] += 1
         found["time", "device time"] += event.duration
-        found["time", f"stream {event.stream}"] += event.duration
-    marked_by_gloo = [event for event in events if device and event.name.startswith("gloo:")]
-    transfers = [event for event in (device if device else work) if event.is_transfer()] + marked_by_gloo
+        found["time", f"stream {event.device}.{event.thread if event.stream is None else event.stream}"] += event.duration
+    beside = [event for event in events if event.category not in HOST and not event.is_device_work()]
+    transfers = [event for event in (device + beside if device else host) if event.is_transfer() and event.step in held]
     found["count", "transfers"] = len(transfers)
     for event in transfers if all(bytes_of(event) is not None for event in transfers) else []:
         found["bytes", kind_of(str(event.args.get("Collective name", event.name)))] += bytes_of(event)
