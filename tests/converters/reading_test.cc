@@ -274,7 +274,7 @@ TEST_F(Reading, AscendsEventsAreReadByTheirArguments) {
             {"tid", 2},
             {"ts", "130.500"},
             {"dur", 40.25},
-            {"args", {{"Task Type", "AI_CORE"}, {"Stream Id", 2}, {"connection_id", 3}}}};
+            {"args", {{"Task Type", "AI_CORE"}, {"Physic Stream Id", 2}, {"connection_id", 3}}}};
   const auto got = Text(json{meta(20, "process_name", "name", "CANN"),
                              meta(20, "process_labels", "labels", "CPU"),
                              meta(30, "process_name", "name", "Ascend Hardware"),

@@ -69,6 +69,10 @@ std::int64_t ArgumentOr(const JsonMember& args, std::initializer_list<std::strin
   return fallback;
 }
 
+std::int64_t StreamOr(const JsonMember& args, std::int64_t fallback) {
+  return ArgumentOr(args, {"stream", "Stream Id", "Physic Stream Id"}, fallback);
+}
+
 void AddSync(element event, DeviceTrace& trace) {
   const auto args = event["args"];
   if (IntegerOr(args["correlation"], -1) < 0) {
@@ -92,9 +96,11 @@ DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSp
   out.start_ns = span.start_ns;
   out.end_ns = span.end_ns;
   const auto args = event["args"];
-  out.device = static_cast<std::int32_t>(
-      ArgumentOr(args, {"device", "Device Id"}, RowNumber(event["pid"], 0)));
-  out.stream = ArgumentOr(args, {"stream", "Stream Id"}, RowNumber(event["tid"], 0));
+  // Rows of devices have their numbers for a process; Ascend's, of one device, have made-up ones.
+  constexpr std::int64_t kMostDevices = 4096;
+  const std::int64_t device = ArgumentOr(args, {"device", "Device Id"}, RowNumber(event["pid"], 0));
+  out.device = static_cast<std::int32_t>(device < kMostDevices ? device : 0);
+  out.stream = StreamOr(args, RowNumber(event["tid"], 0));
   out.external_id = ArgumentOr(args, {"External id", "external id"}, -1);
   out.work.correlation = ReadCorrelation(args);
   out.work.grid = Three(args["grid"]);
@@ -113,9 +119,7 @@ DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSp
   return out;
 }
 
-bool NamesStream(element event) {
-  return ArgumentOr(event["args"], {"stream", "Stream Id"}, -1) >= 0;
-}
+bool NamesStream(element event) { return StreamOr(event["args"], -1) >= 0; }
 
 std::optional<std::int64_t> IntegerIn(const JsonMember& value) {
   std::int64_t out = 0;

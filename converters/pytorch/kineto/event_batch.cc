@@ -58,7 +58,13 @@ bool EventBatch::Read(element root, const RawNumbers& raw) {
   const bool host = category == EventCategory::kOperator || category == EventCategory::kAnnotation;
   std::string_view name;
   const bool has_name = named.get(name) == simdjson::SUCCESS;
-  const bool ignored = category == EventCategory::kNoise ||
+  // Ascend's streams show their waits for others, and marks of the profiler, as tasks.
+  const std::string_view task = category == EventCategory::kOther && category_name.empty()
+                                    ? TextOr(args["Task Type"])
+                                    : std::string_view();
+  const bool no_work = task.find("WAIT") != std::string_view::npos ||
+                       task.find("PLACE_HOLDER") != std::string_view::npos;
+  const bool ignored = category == EventCategory::kNoise || no_work ||
                        (category == EventCategory::kPython && !name.starts_with("nn.Module: "));
   if (ignored && !begins) {
     return true;

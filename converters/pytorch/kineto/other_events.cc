@@ -49,7 +49,7 @@ class OtherPlacer {
                                 .start_ns = other.event.start_ns,
                                 .end_ns = other.event.end_ns,
                                 .correlation = other.event.work.correlation});
-      } else {
+      } else if (!IsSummary(other)) {
         Sum& sum = left_out_[{IsHost(other), Label(other)}];
         ++sum.count;
         sum.ns += other.event.end_ns - other.event.start_ns;
@@ -102,6 +102,12 @@ class OtherPlacer {
         std::upper_bound(spans.begin(), spans.end(), std::pair(event.start_ns, INT64_MAX));
     return (after != spans.end() && after->first < event.end_ns) ||
            (after != spans.begin() && std::prev(after)->second > event.start_ns);
+  }
+  // Ascend's rows of what other rows add up to.
+  [[nodiscard]] bool IsSummary(const OtherEvent& other) const {
+    const auto named = names_.find(ProcessOf(other));
+    return named != names_.end() && other.category->empty() &&
+           named->second.first == "Overlap Analysis";
   }
   // "category mtia_ccp_events", "no category on 'Overlap Analysis'"
   [[nodiscard]] std::string Label(const OtherEvent& other) const {

@@ -26,7 +26,8 @@ struct NamedCapture {
 [[nodiscard]] bool IsJsonName(std::string_view file_name);
 
 // By the first bytes of its text: "schema" and "nodes" make a host trace, "traceEvents" (or what
-// comes before it) Kineto's, as does a list of Chrome's events; the rank is that of "distributedInfo".
+// comes before it) Kineto's, as does a list of Chrome's events; the rank is that of
+// "distributedInfo".
 [[nodiscard]] NamedCapture SniffText(std::string_view head);
 
 }  // namespace reprise::pytorch
