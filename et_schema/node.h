@@ -73,7 +73,8 @@ struct Dependency {
   bool operator==(const Dependency&) const = default;
 };
 
-// Who executes a node, in order. Within an actor nodes never overlap.
+// Who executes a node, in order. Nodes of a thread never overlap; those of a stream may, where a
+// capture recorded kernels beside each other.
 struct Actor {
   enum class Kind : std::uint8_t { kThread, kStream, kGroup } kind = Kind::kThread;
   // Thread: the trace's thread number. Stream: stream id. Group: unused (see CommSpec).

@@ -13,14 +13,15 @@ REPRISE_JSON_FIELDS(RunManifest, command, reprise_version, trace_name, trace_pat
 namespace {
 
 std::string NotesText(const Report& report, const Style& style) {
-  if (report.notes.empty() && report.diagnostics.empty()) {
+  const std::vector<CounterSentence> sentences = DescribeCounters(report.diagnostics);
+  if (report.notes.empty() && sentences.empty()) {
     return "";
   }
   std::string text = Heading(style, "Notes", "");
   for (const std::string& note : report.notes) {
     text += Wrap("  - " + note, kConsoleWidth, 4);
   }
-  for (const CounterSentence& counted : DescribeCounters(report.diagnostics)) {
+  for (const CounterSentence& counted : sentences) {
     text += Wrap("  - " + counted.text, kConsoleWidth, 4);
   }
   return text;

@@ -12,8 +12,7 @@
 namespace reprise::pytorch {
 namespace {
 
-constexpr std::size_t kMaxEdgesOfStream =
-    128;  // edges of one node: a device runs no more kernels at once
+constexpr std::size_t kMaxEdgesOfStream = 128;  // of a node: a device runs no more kernels at once
 
 class DeviceEdgeBuilder {
  public:

@@ -62,7 +62,9 @@ class DamagedDurations {
     }
     for (const RuntimeCall& call : trace.calls) {
       host_end_ns_ = std::max(host_end_ns_, call.end_ns);
-      launched_ns_.emplace(call.correlation, call.end_ns);
+      if (call.correlation >= 0) {
+        launched_ns_.emplace(call.correlation, call.end_ns);
+      }
     }
     FindWaits();
   }
