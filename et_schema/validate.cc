@@ -23,13 +23,12 @@ class NodeChecks {
     if (node.step < -1 || (node.step >= 0 && static_cast<std::size_t>(node.step) >= steps_)) {
       Note(unknown_steps_, node);
     }
-    if (node.comm && node.comm->certainty == GroupCertainty::kUnknown) {
-      Note(unknown_groups_, node);
-    }
     if (node.comm) {
       const std::string_view lacks = LacksOf(*node.comm);
       if (!lacks.empty() && lacks != kLacksGroup) {
         Note(lacking_[lacks], node);
+      } else if (node.comm->certainty == GroupCertainty::kUnknown) {
+        Note(unknown_groups_, node);
       }
     }
   }

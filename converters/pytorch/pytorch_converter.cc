@@ -109,7 +109,10 @@ void Summarise(const std::vector<RankCapture>& ranks,
       const CommSpec& spec = transfer.arguments.spec;
       report.recorded_groups += spec.certainty == GroupCertainty::kRecorded ? 1 : 0;
       report.inferred_groups += spec.certainty == GroupCertainty::kInferred ? 1 : 0;
-      report.unknown_groups += spec.certainty == GroupCertainty::kUnknown ? 1 : 0;
+      // One that lacks more is never carried out, and is counted for that.
+      const std::string_view lacks = LacksOf(spec);
+      const bool matters = lacks.empty() || lacks == kLacksGroup;
+      report.unknown_groups += spec.certainty == GroupCertainty::kUnknown && matters ? 1 : 0;
       const auto group = groups.find(spec.group);
       if (group != groups.end()) {
         ++report.groups[fmt::format("{} ({})", group->first, group->second.description)];

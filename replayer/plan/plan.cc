@@ -100,7 +100,7 @@ class Planner {
     if (Executes(work.mode) && chosen && !spec.outside && !options_.assume_groups &&
         (lacks.empty() || only_group) && spec.certainty == GroupCertainty::kUnknown) {
       return BadInput(fmt::format(
-          "node {} ({}): the capture does not name the process group and several fit; replay "
+          "node {} ({}): the capture does not say for certain which process group it is of; replay "
           "would have to guess. Capture with record_param_comms (NCCL, or a backend that emits "
           "it), accept the converter's guess with --assume-groups, or let transfers take their "
           "recorded time with --comms timed",

@@ -161,8 +161,7 @@ TEST(Validate, CollectsEverythingThatIsWrong) {
   EXPECT_THAT(report.warnings,
               testing::UnorderedElementsAre(
                   HasSubstr("dangling_dependency"), HasSubstr("node 10: starts before"),
-                  HasSubstr("node 11: transfer of unknown peer"), HasSubstr("node 10: step"),
-                  HasSubstr("node 11: process group not known")));
+                  HasSubstr("node 11: transfer of unknown peer"), HasSubstr("node 10: step")));
 }
 
 TEST(Validate, AcceptsAGoodFile) {
