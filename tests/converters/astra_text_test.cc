@@ -121,9 +121,9 @@ TEST_F(AstraText, ForwardInBackward) {
       "b -1 2 ALLREDUCE 64 2 ALLREDUCE 64 2 ALLREDUCE 64 0\n"
       "c -1 3 ALLREDUCE 64 3 ALLREDUCE 64 3 ALLREDUCE 64 0\n";
   const std::string type = "HYBRID_TRANSFORMER_FWD_IN_BCKWD ";
-  const auto report = Convert(type + "pp: 1 checkpoints: 1 0 checkpoint_initiates: 1 2\n" + layers);
+  const auto report = Convert(type + "zz: 1 checkpoints: 1 0 checkpoint_initiates: 1 2\n" + layers);
   ASSERT_TRUE(report) << report.error().message;
-  EXPECT_EQ(report->diagnostics.CountOf("workload_parameter_not_used"), 1U) << "pp";
+  EXPECT_EQ(report->diagnostics.CountOf("workload_parameter_not_used"), 1U) << "zz";
   const LoadedTrace trace = Rank(0);
   EXPECT_EQ(trace.Find("c forward", 1), nullptr) << "a and b alone";
   EXPECT_THAT(WaitsFor(trace, "a forward", 1), ElementsAre("c forward all_reduce"));
@@ -200,6 +200,30 @@ TEST_F(AstraText, DamageNamesTheLine) {
   ExpectFailure("DATA\n1\na -1 nan NONE 0 20 NONE 0 1 NONE 0 5\n", "word 3");
   ExpectFailure("DATA\n1\na -1 1 GOSSIP 0 20 NONE 0 1 NONE 0 5\n", "GOSSIP");
   ExpectFailure("DATA\n1\na -1 99999999999999999999 NONE 0 2 NONE 0 1 NONE 0 5\n", "word 3");
+}
+
+TEST_F(AstraText, SimAiSaysUnitsRanksAndStages) {
+  const std::string layers = "1\nblock -1 1750 ALLREDUCE 64 1750 NONE 0 1750 ALLREDUCE 32 100\n";
+  const auto report = Convert(
+      "HYBRID_TRANSFORMER model_parallel_NPU_group: 2 ep: 1 pp: 2 vpp: 4 ga: 1 all_gpus: 8 "
+      "checkpoints: 0 checkpoint_initiates: 0 pp_comm: 0\n" +
+          layers,
+      std::nullopt);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->ranks.size(), 8U);
+  EXPECT_EQ(report->diagnostics.CountOf("times_taken_as_ns"), 1U);
+  EXPECT_EQ(report->diagnostics.CountOf("pipeline_not_modelled"), 1U);
+  EXPECT_EQ(report->diagnostics.CountOf("workload_parameter_not_used"), 0U);
+  const LoadedTrace trace = Rank(5);
+  EXPECT_EQ(trace.Find("block forward")->duration_ns, 1750);
+  EXPECT_TRUE(trace.Find("block forward all_reduce")->untimed);
+  const auto groups = ReadGroups(root_ + "/out");
+  ASSERT_TRUE(groups);
+  const auto ranks_of = [&](const char* name) {
+    return groups->at(trace.Find(name)->comm->group).ranks;
+  };
+  EXPECT_THAT(ranks_of("block forward all_reduce"), ElementsAre(4, 5));
+  EXPECT_THAT(ranks_of("block weight gradient all_reduce"), ElementsAre(5, 7)) << "of its stage";
 }
 
 }  // namespace

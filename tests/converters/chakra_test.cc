@@ -198,7 +198,7 @@ TEST(Chakra, OneActorDoesOneThingAtATime) {
   EXPECT_EQ(trace->ById(2)->start_ns, 10'000);
   ASSERT_EQ(trace->ById(2)->deps.size(), 1U);
   EXPECT_TRUE(trace->ById(2)->deps[0].inferred);
-  EXPECT_EQ(trace->ById(2)->deps[0].reason, EdgeReason::kThread);
+  EXPECT_EQ(trace->ById(2)->deps[0].reason, EdgeReason::kStream);
 }
 
 TEST(Chakra, ASendWithoutAPeerBecomesTimedWork) {

@@ -107,6 +107,15 @@ TEST(DryRun, CycleThroughMatchedTransfersIsAnError) {
   EXPECT_THAT(result.error().message, HasSubstr("its transfer's member node 1"));
 }
 
+TEST(DryRun, CyclesNameTheNodesOfTheFiles) {
+  TimingGraph graph = MakeGraph({{0, 1, {1}}, {0, 1, {0}}});
+  graph.names = {{3, 700}, {3, 900}};
+  const auto result = DryRun(graph);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("rank 3 node 700 waits for rank 3 node 900"));
+  EXPECT_THAT(result.error().message, HasSubstr("remove one of these dependencies"));
+}
+
 TEST(DryRun, BadArraysAreRefused) {
   TimingGraph graph = MakeGraph({{0, 1, {}}, {0, 1, {0}}});
   graph.deps[0] = 9;

@@ -14,6 +14,13 @@ TEST(SplitTransfer, PerMemberFromTheLastArrival) {
   EXPECT_EQ(parts[0].need, ArrivalNeed::kAll);
 }
 
+TEST(SplitTransfer, ASimulatorsSendWaitsForNobody) {
+  const auto parts = SplitTransfer(std::vector<TransferMember>{
+      {0, 0, CommKind::kSend, true, SendEnd::kSent}, {0, 0, CommKind::kRecv, false}});
+  EXPECT_EQ(parts[0].need, ArrivalNeed::kOwn);
+  EXPECT_EQ(parts[1].need, ArrivalNeed::kAll);
+}
+
 TEST(SplitTransfer, ReceiveCountsFromTheLaterOfTheTwoStarts) {
   const auto late_send = SplitTransfer(
       std::vector<TransferMember>{{50, 70, CommKind::kSend, true}, {10, 65, CommKind::kRecv}});
