@@ -21,50 +21,50 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-struct Converted {
+struct ReadCapture {
   LoadedTrace trace;
   Diagnostics diagnostics;
 };
 
 class Reading : public ::testing::Test {
  protected:
-  static Result<Converted> Convert(const std::string& input) {
+  static Result<ReadCapture> Convert(const std::string& input) {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     const std::string path = FreshDirectory("reading_out_" + name) + "/out.0.et";
     REPRISE_ASSIGN(const ConvertReport report,
                    FindConverter("pytorch")->convert({.device_trace = input, .output_file = path}));
     REPRISE_ASSIGN(LoadedTrace trace, Load(path));
-    return Converted{std::move(trace), report.diagnostics};
+    return ReadCapture{std::move(trace), report.diagnostics};
   }
-  static Result<Converted> Case(const std::string& name) {
+  static Result<ReadCapture> Case(const std::string& name) {
     return Convert(std::string(REPRISE_SOURCE_DIR "/tests/converters/cases/") + name + "/t.json");
   }
-  static Result<Converted> Text(const std::string& text) {
+  static Result<ReadCapture> Text(const std::string& text) {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     const std::string path = FreshDirectory("reading_in_" + name) + "/t.json";
     WriteText(path, text);
     return Convert(path);
   }
-  static Result<Converted> Events(const std::vector<json>& events) {
+  static Result<ReadCapture> Events(const std::vector<json>& events) {
     return Text(json{{"traceEvents", events}}.dump());
   }
 };
 
-json Event(const std::string& category, const std::string& name, json start_us, json duration_us,
-           json args = json::object(), json tid = 100, json pid = 1) {
+json EventAt(const std::string& category, const std::string& name, json start_us, json duration_us,
+             json args = json::object(), json tid = 100, json pid = 1) {
   return {{"ph", "X"},  {"cat", category}, {"name", name},       {"pid", pid},
           {"tid", tid}, {"ts", start_us},  {"dur", duration_us}, {"args", args}};
 }
-json Mm(double start_us, json tid = 100, json pid = 1) {
-  return Event("cpu_op", "aten::mm", start_us, 20, json::object(), tid, pid);
+json MmAt(double start_us, json tid = 100, json pid = 1) {
+  return EventAt("cpu_op", "aten::mm", start_us, 20, json::object(), tid, pid);
 }
 json Launch(double start_us, int correlation, json tid = 100, json pid = 1) {
-  return Event("cuda_runtime", "cudaLaunchKernel", start_us, 5, {{"correlation", correlation}}, tid,
-               pid);
+  return EventAt("cuda_runtime", "cudaLaunchKernel", start_us, 5, {{"correlation", correlation}},
+                 tid, pid);
 }
 json Kernel(double start_us, int correlation, int device = 0) {
-  return Event("kernel", "gemm", start_us, 30,
-               {{"correlation", correlation}, {"stream", 7}, {"device", device}}, 7, device);
+  return EventAt("kernel", "gemm", start_us, 30,
+                 {{"correlation", correlation}, {"stream", 7}, {"device", device}}, 7, device);
 }
 
 std::vector<const Node*> DeviceNodes(const LoadedTrace& trace) {
@@ -111,8 +111,8 @@ TEST_F(Reading, ThreadIdsMayBeText) {
 
 TEST_F(Reading, ThreadsNamedByTextAreToldApart) {
   const auto got =
-      Events({Mm(100, "worker 7"), Launch(105, 1, "worker 7"), Kernel(130, 1), Mm(100, "other 7"),
-              Launch(106, 2, "other 7"), Kernel(160, 2), Mm(100, 7)});
+      Events({MmAt(100, "worker 7"), Launch(105, 1, "worker 7"), Kernel(130, 1),
+              MmAt(100, "other 7"), Launch(106, 2, "other 7"), Kernel(160, 2), MmAt(100, 7)});
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(Threads(got->trace), (std::set<std::int64_t>{7, 8, 9}));
   const auto counters = got->diagnostics.Snapshot();
@@ -139,9 +139,9 @@ TEST_F(Reading, LostTimesOfAnyKind) {
   for (const json& lost : {json(0), json(-1), json(-1.7e15), json(1), json(12345678), json(2.9e15),
                            json("0"), json(base + 4e9)}) {
     for (const char* category : {"kernel", "cpu_op", "cuda_runtime"}) {
-      const auto got = Events({Mm(base), Launch(base + 5, 1), Kernel(base + 20, 1), Mm(base + 100),
-                               Launch(base + 105, 2), Kernel(base + 120, 2),
-                               Event(category, "lost", lost, 3, {{"correlation", 9}})});
+      const auto got = Events({MmAt(base), Launch(base + 5, 1), Kernel(base + 20, 1),
+                               MmAt(base + 100), Launch(base + 105, 2), Kernel(base + 120, 2),
+                               EventAt(category, "lost", lost, 3, {{"correlation", 9}})});
       ASSERT_TRUE(got) << got.error().message;
       EXPECT_EQ(got->diagnostics.CountOf("kineto_event_without_time"), 1U) << lost << category;
       EXPECT_EQ(got->trace.Find("lost"), nullptr);
@@ -149,11 +149,11 @@ TEST_F(Reading, LostTimesOfAnyKind) {
     }
   }
   // Since boot, or since the file's base.
-  const auto got = Events({Mm(5e6), Mm(5e6 + 50), Event("cpu_op", "lost", 0, 0)});
+  const auto got = Events({MmAt(5e6), MmAt(5e6 + 50), EventAt("cpu_op", "lost", 0, 0)});
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->diagnostics.CountOf("kineto_event_without_time"), 1U);
   // An end in another century.
-  const auto late = Events({Mm(5e6), Mm(5e6 + 50), Event("cpu_op", "lost", 5e6 + 100, 1e15)});
+  const auto late = Events({MmAt(5e6), MmAt(5e6 + 50), EventAt("cpu_op", "lost", 5e6 + 100, 1e15)});
   ASSERT_TRUE(late) << late.error().message;
   EXPECT_EQ(late->diagnostics.CountOf("kineto_event_without_time"), 1U);
 }
@@ -184,16 +184,16 @@ TEST_F(Reading, TwoProcessesInOneFileAreRefusedByName) {
   EXPECT_THAT(got.error().message, HasSubstr("101 ("));
   // As SGLang merges ranks.
   const auto named =
-      Events({Mm(100, 5, "[TP00] 83"), Launch(105, 1, 5, "[TP00] 83"), Mm(100, 5, "[TP01] 83"),
+      Events({MmAt(100, 5, "[TP00] 83"), Launch(105, 1, 5, "[TP00] 83"), MmAt(100, 5, "[TP01] 83"),
               Launch(105, 2, 5, "[TP01] 83"), Kernel(130, 1), Kernel(130, 2, 1)});
   ASSERT_FALSE(named);
   EXPECT_THAT(named.error().message, HasSubstr("'[TP00] 83'"));
 }
 
 TEST_F(Reading, OneProcessMayHaveSeveralDevicesAndHelpers) {
-  const auto got = Events({Mm(100, 100, 1), Launch(105, 1, 100, 1), Kernel(130, 1, 0),
-                           Mm(100, 101, 1), Launch(106, 2, 101, 1), Kernel(131, 2, 1),
-                           Event("cpu_op", "aten::stack", 100, 5, json::object(), 100, 9)});
+  const auto got = Events({MmAt(100, 100, 1), Launch(105, 1, 100, 1), Kernel(130, 1, 0),
+                           MmAt(100, 101, 1), Launch(106, 2, 101, 1), Kernel(131, 2, 1),
+                           EventAt("cpu_op", "aten::stack", 100, 5, json::object(), 100, 9)});
   ASSERT_TRUE(got) << got.error().message;
   ASSERT_EQ(DeviceNodes(got->trace).size(), 2U);
   for (const Node* node : DeviceNodes(got->trace)) {
@@ -216,10 +216,11 @@ TEST_F(Reading, DeviceWorkOfCategoriesThatNoTableHas) {
 }
 
 TEST_F(Reading, WhatIsNotUnderstoodIsCountedWithItsTime) {
-  const auto got = Events({Mm(100), Event("strange_dma", "copy", 110, 40, json::object(), 3, 77),
-                           Event("strange_dma", "copy", 150, 2.5, json::object(), 3, 77),
-                           Event("my_annotation", "x", 100, 5),
-                           Event("gpu_user_annotation", "y", 100, 5, {{"External id", 4}}, 7, 0)});
+  const auto got =
+      Events({MmAt(100), EventAt("strange_dma", "copy", 110, 40, json::object(), 3, 77),
+              EventAt("strange_dma", "copy", 150, 2.5, json::object(), 3, 77),
+              EventAt("my_annotation", "x", 100, 5),
+              EventAt("gpu_user_annotation", "y", 100, 5, {{"External id", 4}}, 7, 0)});
   ASSERT_TRUE(got) << got.error().message;
   const auto counters = got->diagnostics.Snapshot();
   ASSERT_TRUE(
@@ -237,8 +238,9 @@ TEST_F(Reading, ADevicesRowIsEnoughForWork) {
                    {"tid", 0},
                    {"name", "process_labels"},
                    {"args", {{"labels", "MTIA 9"}}}};
-  const auto got = Events(
-      {label, Mm(100), Event("mtia_ccp_events", "dma_request", 110, 8, json::object(), 801, 9)});
+  const auto got =
+      Events({label, MmAt(100),
+              EventAt("mtia_ccp_events", "dma_request", 110, 8, json::object(), 801, 9)});
   ASSERT_TRUE(got) << got.error().message;
   ASSERT_EQ(DeviceNodes(got->trace).size(), 1U);
   EXPECT_EQ(DeviceNodes(got->trace)[0]->actor, (Actor{Actor::Kind::kStream, 801, 9}));
@@ -246,8 +248,9 @@ TEST_F(Reading, ADevicesRowIsEnoughForWork) {
 
 // Marks of a program beside the kernels of a stream are no work.
 TEST_F(Reading, WhatLiesWithinWorkIsNone) {
-  const auto got = Events({Mm(100), Launch(105, 1), Kernel(130, 1),
-                           Event("marks", "phase", 128, 40, {{"stream", 7}, {"device", 0}}, 7, 0)});
+  const auto got =
+      Events({MmAt(100), Launch(105, 1), Kernel(130, 1),
+              EventAt("marks", "phase", 128, 40, {{"stream", 7}, {"device", 0}}, 7, 0)});
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(DeviceNodes(got->trace).size(), 1U);
   EXPECT_EQ(DeviceNs(got->trace), 30'000);
@@ -275,11 +278,11 @@ TEST_F(Reading, AscendsEventsAreReadByTheirArguments) {
             {"ts", "130.500"},
             {"dur", 40.25},
             {"args", {{"Task Type", "AI_CORE"}, {"Physic Stream Id", 2}, {"connection_id", 3}}}};
-  const auto got = Text(json{meta(20, "process_name", "name", "CANN"),
-                             meta(20, "process_labels", "labels", "CPU"),
-                             meta(30, "process_name", "name", "Ascend Hardware"),
-                             meta(30, "process_labels", "labels", "NPU"), Mm(100), call, task, wait}
-                            .dump());
+  const auto got = Text(
+      json{meta(20, "process_name", "name", "CANN"), meta(20, "process_labels", "labels", "CPU"),
+           meta(30, "process_name", "name", "Ascend Hardware"),
+           meta(30, "process_labels", "labels", "NPU"), MmAt(100), call, task, wait}
+          .dump());
   ASSERT_TRUE(got) << got.error().message;
   const Node* work = got->trace.Find("MatMulV2");
   ASSERT_NE(work, nullptr);
@@ -370,7 +373,7 @@ TEST_F(Reading, AListOfEventsIsAFile) {
 TEST_F(Reading, ManyEventsInAListWithoutAnEnd) {
   std::string text = "[\n";
   for (int i = 0; i < 5000; ++i) {
-    text += Mm(1e6 + i * 30.0).dump() + ",\n";
+    text += MmAt(1e6 + i * 30.0).dump() + ",\n";
   }
   const auto got = Text(text);
   ASSERT_TRUE(got) << got.error().message;
@@ -386,13 +389,13 @@ TEST_F(Reading, EventsInTwoHalves) {
     return event;
   };
   json kernel = Kernel(120, 1);
-  const auto got = Events({half(Mm(100), "B"),
+  const auto got = Events({half(MmAt(100), "B"),
                            half(Launch(105, 1), "B"),
                            {{"ph", "E"}, {"pid", 1}, {"tid", 100}, {"ts", 110}},
                            {{"ph", "E"}, {"pid", 1}, {"tid", 100}, {"ts", 125}},
                            half(kernel, "B"),
                            {{"ph", "E"}, {"pid", 0}, {"tid", 7}, {"ts", 150}},
-                           half(Mm(300), "B")});
+                           half(MmAt(300), "B")});
   ASSERT_TRUE(got) << got.error().message;
   ASSERT_EQ(DeviceNodes(got->trace).size(), 1U);
   EXPECT_EQ(DeviceNodes(got->trace)[0]->duration_ns, 30'000);

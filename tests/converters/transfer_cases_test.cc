@@ -67,7 +67,9 @@ ConvertedCase ConvertCaptures(const std::string& from, const std::string& name, 
   return out;
 }
 
-ConvertedCase ConvertCase(const std::string& name) { return ConvertCaptures(CasePath(name), name); }
+ConvertedCase TransferCase(const std::string& name) {
+  return ConvertCaptures(CasePath(name), name);
+}
 
 // The case with `from` replaced by `to` in one rank's file; empty `to` removes.
 ConvertedCase ConvertChanged(const std::string& name, const std::string& file,
@@ -90,7 +92,7 @@ ConvertedCase ConvertChanged(const std::string& name, const std::string& file,
 }
 
 TEST(TransferCases, SendAndReceiveOfKinetoAlone) {
-  const ConvertedCase done = ConvertCase("08_send_recv_peers");
+  const ConvertedCase done = TransferCase("08_send_recv_peers");
   ASSERT_THAT(done.Transfers(0), SizeIs(1));
   ASSERT_THAT(done.Transfers(1), SizeIs(1));
   const CommSpec send = done.Transfers(0)[0];
@@ -120,7 +122,7 @@ TEST(TransferCases, PeersFromTheGroup) {
 }
 
 TEST(TransferCases, RootsOfKinetoAlone) {
-  const ConvertedCase done = ConvertCase("09_roots");
+  const ConvertedCase done = TransferCase("09_roots");
   for (const std::size_t rank : {0U, 1U}) {
     const std::vector<CommSpec> transfers = done.Transfers(rank);
     ASSERT_THAT(transfers, SizeIs(2));
@@ -138,7 +140,7 @@ TEST(TransferCases, RootsOfKinetoAlone) {
 }
 
 TEST(TransferCases, AllToAllMovesWhatItsSplitsSay) {
-  const ConvertedCase done = ConvertCase("10_alltoall_sends_part");
+  const ConvertedCase done = TransferCase("10_alltoall_sends_part");
   const CommSpec first = done.Transfers(0).at(0);
   const CommSpec second = done.Transfers(1).at(0);
   EXPECT_EQ(first.in_bytes, 156);
@@ -150,7 +152,7 @@ TEST(TransferCases, AllToAllMovesWhatItsSplitsSay) {
 }
 
 TEST(TransferCases, ArgumentsDecideBeforeNames) {
-  const ConvertedCase done = ConvertCase("11_msccl");
+  const ConvertedCase done = TransferCase("11_msccl");
   for (const std::size_t rank : {0U, 1U}) {
     ASSERT_THAT(done.Transfers(rank), SizeIs(1));
     const CommSpec spec = done.Transfers(rank)[0];
@@ -182,7 +184,7 @@ TEST(TransferCases, NamesOfOtherLibraries) {
 }
 
 TEST(TransferCases, KernelWithoutAnything) {
-  const ConvertedCase done = ConvertCase("14_one_kernel_without_metadata");
+  const ConvertedCase done = TransferCase("14_one_kernel_without_metadata");
   for (const std::size_t rank : {0U, 1U}) {
     const std::vector<CommSpec> transfers = done.Transfers(rank);
     ASSERT_THAT(transfers, SizeIs(2));
@@ -232,7 +234,7 @@ TEST(TransferCases, LongListOfRanksWithoutTheRest) {
 }
 
 TEST(TransferCases, SizeIsUnknownAndNotZero) {
-  const ConvertedCase done = ConvertCase("20_unknown_size_exported");
+  const ConvertedCase done = TransferCase("20_unknown_size_exported");
   for (const std::size_t rank : {0U, 1U}) {
     const CommSpec spec = done.Transfers(rank).at(0);
     EXPECT_EQ(spec.kind, CommKind::kAllReduce);
@@ -260,7 +262,7 @@ TEST(TransferCases, DisagreementIsSaidWithItsValues) {
 }
 
 TEST(TransferCases, GroupInTheInputsOfTheRecord) {
-  const ConvertedCase done = ConvertCase("21_group_in_call");
+  const ConvertedCase done = TransferCase("21_group_in_call");
   ASSERT_TRUE(done.set.groups.contains("0"));
   EXPECT_THAT(done.set.groups.at("0").ranks, ElementsAre(0, 1));
   for (const std::size_t rank : {0U, 1U}) {

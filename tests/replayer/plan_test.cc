@@ -50,7 +50,7 @@ TEST(Plan, RealOperationsSurrogatesTransfersAndHostTime) {
   EXPECT_EQ(plan->work[4].type, WorkType::kWait);
   EXPECT_TRUE(plan->work[4].joins);
   EXPECT_EQ(plan->work[0].gap_ns, ThreadTrace::kGapNs);
-  EXPECT_EQ(plan->tail_ns, ThreadTrace::kGapNs);
+  EXPECT_EQ(plan->frame.tail_ns, ThreadTrace::kGapNs);
 }
 
 TEST(Plan, ModesAndGaps) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "replayer/plan/plan.h"
+#include "replayer/timeline/graph_steps.h"
 #include "replayer/timeline/timing_graph.h"
 #include "tests/replayer/small_trace.h"
 #include "timing/dry_run.h"
