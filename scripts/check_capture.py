@@ -17,7 +17,8 @@ Transfer       an event that is no host work and no mark, if its args have a "Co
                host), bytes are not compared.
 Step           ProfilerStep#N of a host thread. Device work is of the step in whose mark its launch began, the host's of
                the step in whose mark it began. A step lasts from the end of all work of the step before to the end of
-               its own; the first from its mark. A capture without steps is one, from its first event to its last end,
+               its own; the first from its mark. What began before the first mark or after the last one is in no
+               step. A capture without steps is one, from its first event to its last end,
                of what its threads marked (user_annotation), too.
 Time           decimals of a microsecond as they stand, without floating point.
 Named          a difference is named if the conversion's own notes give its amount: a note of events covers as many as
@@ -56,7 +57,7 @@ NAMED_BY = {
     "time": tuple(f"{name}_ns" for name in EVENTS + CUTS),
     "span": tuple(f"{name}_ns" for name in EVENTS + CUTS),
     "transfers": EVENTS + ("batched_transfer", "transfer_without_call", "call_without_transfer", "call_with_several_kernels",
-                           "transfer_without_peer", "comm_without_type", "communication_kernel_unknown"),
+                           "transfer_without_peer", "comm_without_type", "transfer_kind_unknown"),
     "bytes": ("batched_transfer", "transfer_size_unknown", "call_with_several_kernels", "transfer_mismatch",
               "transfer_sends_part"),
 }
@@ -74,9 +75,8 @@ class Event:
 
     end = property(lambda self: self.start + self.duration)
     device = property(lambda self: self.args.get("device", self.process))
-    stream = property(lambda self: next((self.args[name] for name in STREAM if name in self.args), None))
-
     launch = property(lambda self: self.args.get("correlation", self.args.get("connection_id")))
+    stream = property(lambda self: next((self.args[name] for name in STREAM if name in self.args), None))
 
     def is_device_work(self):
         if self.category in COPY | SET | {"kernel"}:
@@ -166,6 +166,7 @@ def raw_quantities(events, wanted_steps):
     for event in events:
         began = event.start if event.category in HOST else launches.get(event.launch, event.start)
         event.step = max(sum(begin <= began for _, begin, _ in marks) - 1, 0)
+        event.inside = not marks or marks[0][1] <= began < marks[-1][2]
     held = [index for index, mark in enumerate(marks) if mark[0] in wanted_steps] or range(max(len(marks), 1))
     device = [event for event in device if event.step in held]
     work = device + [event for event in host if event.step in held]
@@ -184,7 +185,8 @@ def raw_quantities(events, wanted_steps):
         found["span", "first device start"] = min(event.start for event in device)
         found["span", "last device end"] = max(event.end for event in device)
     marked = [] if marks else [event for event in events if event.category == "user_annotation"]
-    ends = [max([marks[i][2] if marks else 0] + [event.end for event in work + marked if event.step == i]) for i in held]
+    ends = [max([marks[i][2] if marks else 0] + [event.end for event in work + marked
+                                                  if event.step == i and event.inside]) for i in held]
     begin = marks[held[0]][1] if marks else min((event.start for event in work + marked), default=0)
     found["span", "first start"], found["span", "last end"] = begin, max(ends)
     for place, end in enumerate(ends):
@@ -199,7 +201,7 @@ def converted_quantities(rank):
         comm = node.get("comm")
         if comm:
             found["count", "transfers"] += 1
-            found["bytes", kind_of(comm["kind"])] += max(comm["in_bytes"], comm["out_bytes"])
+            found["bytes", kind_of(comm["kind"])] += max(comm["in_bytes"] or 0, comm["out_bytes"] or 0)  # null: unknown
         if node["actor"]["kind"] == "stream":
             name = {"memcpy": "copies", "memset": "sets"}.get(node["op_class"], "kernels")
             name = "sets" if node["name"].startswith("Memset") else name
@@ -252,7 +254,12 @@ def convert(program, capture, scratch):
                           text=True, check=False)
     if done.returncode:
         return None, done.stderr.strip().splitlines()[-1:] or [f"exit {done.returncode}"], None
-    notes = {name: note["count"] for name, note in json.loads(done.stdout)["diagnostics"].items()}
+    notes = collections.Counter()
+    for name, note in json.loads(done.stdout)["diagnostics"].items():
+        counter, _, about = name.partition(": ")  # Some say more behind their name, and their time there.
+        notes[counter] += note["count"]
+        if time := re.search(r"([\d.]+) us in all", about):
+            notes[f"{counter}_ns"] += decimal.Decimal(time[1]) * 1000
     subprocess.run([program, "export", str(made), "--to", "json", "-o", str(exported), "--force"], capture_output=True,
                    check=True)
     checked = subprocess.run([program, "validate", str(made), "--timing", "--json"], capture_output=True, text=True,
@@ -313,7 +320,8 @@ def check(program, capture, as_row):
         if as_row:
             print(markdown_row(name, rows, notes, part), flush=True)
             continue
-        print(f"{name}: {'' if part is None else f'{100 * part:.2f} % unexplained; '}notes: {notes}")
+        said = ", ".join(f"{count} {counter}" for counter, count in sorted(notes.items()))
+        print(f"{name}: {'' if part is None else f'{100 * part:.2f} % unexplained; '}notes: {said}")
         for kind, what, said, kept, difference, verdict in rows:
             label = f"bytes of {what}" if kind == "bytes" else what
             print(f"  {label:24} {shown(kind, said):>26} {shown(kind, kept):>26} {shown(kind, difference):>20}  {verdict}")

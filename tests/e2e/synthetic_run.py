@@ -148,7 +148,7 @@ def write_rank(database, rank, hosts, plan, groups, recorded, replays, name):
             place[group] = place.get(group, -1) + 1
             size = (1 << 20) << (i % 7)
             transfers.append((rank, i + 1, op.split(":")[1], name(f"{group}{members[0]}"), "recorded", place[group], place[group],
-                              "bfloat16", size, size, "[]", "[]", -1, -1, -1, "sum", 1, 0 if waits else 1, len(members), "", -1))
+                              "bfloat16", size, size, "[]", "[]", -1, -1, -1, "sum", 1, 0 if waits else 1, len(members), "", -1, "received"))
             last_of[group] = i + 1
         if waits:
             last = i + 1
