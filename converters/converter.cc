@@ -11,12 +11,12 @@ namespace reprise {
 #undef CONVERTER
 
 std::span<const ConverterKind> BuiltinConverters() {
-  static const std::array kKinds = {
+  static const std::array kinds = {
 #define CONVERTER(name) name##Converter(),
 #include "converters/builtin.def"
 #undef CONVERTER
   };
-  return kKinds;
+  return kinds;
 }
 
 const ConverterKind* FindConverter(std::string_view name) {

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
+
+#include "core/counters.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -29,7 +32,15 @@ class OtherPlacer {
     }
   }
 
-  void Run(std::vector<OtherEvent>& others) {
+  void Run(std::vector<OtherEvent>& others, const std::string& path, Diagnostics& diagnostics) {
+    std::erase_if(others, [&](const OtherEvent& other) {
+      const bool sync = other.names_stream && IsStreamSync(*other.event.name);
+      if (sync) {
+        CountTime("stream_sync_left_out", other.event.end_ns - other.event.start_ns, diagnostics,
+                  fmt::format("{}: {}", path, *other.event.name));
+      }
+      return sync;
+    });
     std::map<const std::string*, std::pair<std::size_t, std::size_t>> inside;  // of all
     for (const OtherEvent& other : others) {
       if (IsWork(other)) {
@@ -69,6 +80,16 @@ class OtherPlacer {
   }
 
  private:
+  // What a stream waits for, or lets others wait for: MTIA's and Ascend's tasks.
+  static bool IsStreamSync(std::string_view name) {
+    constexpr std::string_view kNames[] = {
+        "event_wait",       "event_record",  "EVENT_WAIT",  "EVENT_RECORD",     "EVENT_WAIT_SQE",
+        "EVENT_RECORD_SQE", "NOTIFY_WAIT",   "Notify_Wait", "NOTIFY_WAIT_SQE",  "Notify Wait",
+        "NOTIFY_RECORD",    "Notify_Record", "Write Value", "PLACE_HOLDER_SQE",
+    };
+    return std::ranges::find(kNames, name) != std::end(kNames);
+  }
+
   struct Sum {
     std::uint64_t count = 0;
     std::int64_t ns = 0;
@@ -138,7 +159,7 @@ void PlaceOtherEvents(const std::string& path, std::vector<OtherEvent>& others,
     return;
   }
   OtherPlacer placer(rows, names, trace);
-  placer.Run(others);
+  placer.Run(others, path, diagnostics);
   placer.Count(path, diagnostics);
   others.clear();
 }

@@ -155,6 +155,8 @@ bool IsCommKernel(std::string_view name) {
       "nvshmem",
       "rocshmem",
       "deep_ep::",            // dispatch and combine of experts' tokens
+      "ep::internode",        // … in DeepSeek's own build
+      "ep::intranode",
       "cross_device_reduce",  // vLLM, SGLang, AITER
       "quickreduce",
       "one_shot_all_reduce",
