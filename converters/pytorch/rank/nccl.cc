@@ -154,8 +154,8 @@ bool IsCommKernel(std::string_view name) {
       "msccl",  // RCCL's and Microsoft's: "mscclKernel_Sum_…", "mscclpp::…"
       "nvshmem",
       "rocshmem",
-      "deep_ep::",            // dispatch and combine of experts' tokens
-      "ep::internode",        // … in DeepSeek's own build
+      "deep_ep::",      // dispatch and combine of experts' tokens
+      "ep::internode",  // … in DeepSeek's own build
       "ep::intranode",
       "cross_device_reduce",  // vLLM, SGLang, AITER
       "quickreduce",
