@@ -49,7 +49,8 @@ class TransferCases(program.ProgramTest):
             text = (CASES / "11_msccl" / f"rank{rank}.json").read_text()
             (source / f"rank{rank}.json").write_text(text.replace("1048576", "1048580") if rank else text)
         trace = self.dir / "differing"
-        self.run_program("convert", source, "-o", trace)
+        done = self.run_program("convert", source, "-o", trace, expect=1)  # written, and refused as it is
+        self.assertIn("--comms timed", done.stdout)
         done = self.run_program("replay", trace, "-o", self.dir / "real", "--device", "host", ranks=2, expect=BAD_INPUT)
         self.assertIn("in_bytes 2097152 vs 2097160", done.stderr)
         self.replay(trace, "--comms", "timed")
