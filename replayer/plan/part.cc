@@ -156,6 +156,7 @@ PlannedTransfer ComparedForm(const PlannedTransfer& planned) {
 
 std::vector<PlannedTransfer> ComparedForms(const std::vector<PlannedTransfer>& plan) {
   std::vector<PlannedTransfer> compared;
+  compared.reserve(plan.size());
   for (const PlannedTransfer& planned : plan) {
     compared.push_back(ComparedForm(planned));
   }
@@ -183,11 +184,12 @@ Status AgreeOnTransfers(std::vector<std::vector<PlannedTransfer>>& plans,
     FitSizes(plans, mapping);
   }
   std::vector<std::vector<PlannedTransfer>> compared;
+  compared.reserve(plans.size());
   for (const std::vector<PlannedTransfer>& plan : plans) {
     compared.push_back(ComparedForms(plan));
   }
   CompleteSplits(compared, ranks_of);
-  const Status matched = MatchTransfers(compared, ranks_of);
+  Status matched = MatchTransfers(compared, ranks_of);
   for (std::size_t rank = 0; rank < plans.size(); ++rank) {
     TakeCompleted(compared[rank], plans[rank]);
   }
@@ -203,7 +205,7 @@ Status AgreeOnTransfersAcross(GroupRounds& rounds, const RankMapping& mapping,
     REPRISE_TRY(FitSizesAcross(rounds, mapping, mine));
   }
   std::vector<PlannedTransfer> compared = ComparedForms(mine);
-  const Status matched = MatchAcross(
+  Status matched = MatchAcross(
       rounds, [&](const std::string& id) { return mapping.RanksOf(id); }, compared);
   TakeCompleted(compared, mine);
   return matched;

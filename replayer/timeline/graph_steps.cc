@@ -14,6 +14,8 @@ struct RecordedSpan {
 
 RecordedSpan SpanOfSteps(const Graph& graph) {
   RecordedSpan out;
+  out.start_ns.reserve(graph.size());
+  out.end_ns.reserve(graph.size());
   for (Index i = 0; i < graph.size(); ++i) {
     out.start_ns.push_back(graph.start_ns(i));
     out.end_ns.push_back(graph.start_ns(i) + graph.duration_ns(i));

@@ -76,7 +76,7 @@ class DamagedDurations {
         Look(key, events, at, covering);
       }
     }
-    CutLastOnes(std::move(covering));
+    CutLastOnes(covering);
   }
 
  private:
@@ -171,7 +171,7 @@ class DamagedDurations {
   }
 
   // What covers others and, for most of its time, is alone with the end of the file.
-  void CutLastOnes(std::vector<std::size_t> covering) {
+  void CutLastOnes(const std::vector<std::size_t>& covering) {
     if (covering.empty()) {
       return;
     }
