@@ -95,6 +95,13 @@ tl::unexpected<Error> NotJson(const TextFile& file, std::size_t at, std::string_
                               file.OffsetOf(at)));
 }
 
+tl::unexpected<Error> MoreText(const TextFile& file, std::size_t at, std::string_view after) {
+  return BadInput(
+      fmt::format("{}: more text after the end of the JSON {}, at byte {}; were two files written "
+                  "into one?",
+                  file.path(), after, file.OffsetOf(at)));
+}
+
 Status SplitArray(const TextFile& file, const Walker& walker, std::size_t& at, SplitJson& out) {
   const std::string_view text = file.text();
   at = walker.SkipSpace(at + 1);
@@ -215,10 +222,7 @@ Result<SplitJson> SplitObject(const TextFile& file, std::string_view array_key,
   }
   if (const std::size_t more = walker.SkipSpace(at + 1); more != kEnd) {
     stopped = file.OffsetOf(more);
-    return BadInput(
-        fmt::format("{}: more text after the end of the JSON object, at byte {}; were two files "
-                    "written into one?",
-                    file.path(), file.OffsetOf(more)));
+    return MoreText(file, more, "object");
   }
   return out;
 }
@@ -239,10 +243,7 @@ Result<SplitJson> SplitList(const TextFile& file, bool open, std::size_t* error_
   }
   if (const std::size_t more = walker.SkipSpace(end + 1); more != kEnd) {
     *error_at = file.OffsetOf(more);
-    return BadInput(
-        fmt::format("{}: more text after the end of the JSON list, at byte {}; were "
-                    "two files written into one?",
-                    file.path(), *error_at));
+    return MoreText(file, more, "list");
   }
   return out;
 }

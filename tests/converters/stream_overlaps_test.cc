@@ -102,6 +102,15 @@ TEST(StreamOverlaps, ADurationBeyondTheHostsWaitIsDamaged) {
   EXPECT_EQ(trace.Diagnostic("duration_damaged"), 1U);
 }
 
+TEST(StreamOverlaps, AWaitAloneContradictsNoEventWithinTheFile) {
+  SyntheticCapture capture = TwoLaunches();  // nothing overlaps; the wait was of other work
+  capture.Kernel("long", 40, 50'000, 1).Kernel("next", 50'050, 20, 2);
+  capture.Call("cudaDeviceSynchronize", 60, 100, 9);
+  const LoadedTrace trace = ConvertText("within", capture);
+  EXPECT_EQ(trace.Find("long")->duration_ns, 50'000'000);
+  EXPECT_EQ(trace.Diagnostic("duration_damaged"), 0U);
+}
+
 TEST(StreamOverlaps, BranchesOfAGraphOnOneStreamAreReal) {
   SyntheticCapture capture;
   capture.Step(0, 5000).Add({.name = "my::replay", .start_us = 5, .duration_us = 60});

@@ -142,8 +142,12 @@ class DamagedDurations {
     const std::int64_t seen_ns = SeenToEnd(key, event);
     const bool covers = next_ns < event.end_ns && CoversAnotherLaunch(events, at);
     const std::int64_t beyond_ns = seen_ns < event.end_ns ? event.end_ns - seen_ns : 0;
+    // What covers nothing is contradicted by a wait only if it outlasts all else in the file: one
+    // wait may have been of other work.
+    const bool alone = next_ns == INT64_MAX && event.end_ns > host_end_ns_;
     const bool contradicted = covers ? beyond_ns > kBeyondWaitNs
-                                     : beyond_ns > kFarBeyondWaitNs && seen_ns > event.start_ns &&
+                                     : alone && beyond_ns > kFarBeyondWaitNs &&
+                                           seen_ns > event.start_ns &&
                                            beyond_ns > LengthOf(event) / 10 * 9;
     if (contradicted || (covers && MuchLongerThanAlike(event))) {
       Cut(events[at], std::min(next_ns, seen_ns));
