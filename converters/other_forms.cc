@@ -7,6 +7,7 @@
 
 #include "converters/text_source.h"
 #include "core/input_file.h"
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -71,9 +72,8 @@ bool IsUtf16(std::string_view head) {
 
 bool IsHtml(std::string_view head) {
   const std::size_t at = head.find_first_not_of(" \n\r\t");
-  std::string begin(at == std::string_view::npos ? std::string_view() : head.substr(at, 9));
-  std::transform(begin.begin(), begin.end(), begin.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string begin =
+      LowerCase(at == std::string_view::npos ? std::string_view() : head.substr(at, 9));
   return begin == "<!doctype" || begin.starts_with("<html");
 }
 

@@ -144,7 +144,8 @@ std::vector<CounterSentence> DescribeCounters(const std::map<std::string, std::i
 void CountTime(std::string_view name, std::int64_t ns, Diagnostics& diagnostics,
                std::string_view example, std::uint64_t by) {
   diagnostics.Count(name, example, by);
-  diagnostics.Count(std::string(name) + "_ns", {}, ns > 0 ? static_cast<std::uint64_t>(ns) : 0);
+  diagnostics.Count(std::string(name.substr(0, name.find(": "))) + "_ns", {},
+                    ns > 0 ? static_cast<std::uint64_t>(ns) : 0);
 }
 
 }  // namespace reprise

@@ -36,7 +36,8 @@ struct CounterSentence {
 [[nodiscard]] std::vector<CounterSentence> DescribeCounters(
     const std::map<std::string, std::int64_t>& counts);
 
-// Counts what cut or dropped `ns` of recorded time: counter `name` + "_ns" has the sum.
+// Counts what cut or dropped `ns` of recorded time. Counter `name` + "_ns" has the sum, without the
+// detail that `name` may have.
 void CountTime(std::string_view name, std::int64_t ns, Diagnostics& diagnostics,
                std::string_view example = {}, std::uint64_t by = 1);
 

@@ -26,6 +26,15 @@ template <typename T>
   return error == std::errc{} && at == end ? std::optional(number) : std::nullopt;
 }
 
+// ASCII letters only.
+[[nodiscard]] inline std::string LowerCase(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
 // Numbers that follow each other as a range: "0-3,6".
 template <typename Numbers>
 [[nodiscard]] std::string NumbersText(const Numbers& numbers) {

@@ -1,10 +1,11 @@
 #include "replayer/plan/training_phases.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <string>
+
+#include "core/text.h"
 
 namespace reprise {
 namespace {
@@ -44,11 +45,8 @@ std::optional<Phase> PhaseOfRange(std::string_view name) {
   if (name.starts_with("enumerate(DataLoader)#")) {
     return Phase::kOther;
   }
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower.find("backward") != std::string::npos ? std::optional(Phase::kBackward)
-                                                     : std::nullopt;
+  return LowerCase(name).find("backward") != std::string::npos ? std::optional(Phase::kBackward)
+                                                               : std::nullopt;
 }
 
 class PhaseFinder {

@@ -223,12 +223,28 @@ TEST_F(Reading, WhatIsNotUnderstoodIsCountedWithItsTime) {
               EventAt("gpu_user_annotation", "y", 100, 5, {{"External id", 4}}, 7, 0)});
   ASSERT_TRUE(got) << got.error().message;
   const auto counters = got->diagnostics.Snapshot();
-  ASSERT_TRUE(
-      counters.contains("device_category_left_out: category strange_dma, 42.500 us in all"));
-  EXPECT_EQ(counters.at("device_category_left_out: category strange_dma, 42.500 us in all").count,
-            2U);
-  EXPECT_TRUE(counters.contains("host_category_left_out: category my_annotation, 5.000 us in all"));
+  ASSERT_TRUE(counters.contains("device_category_left_out: category strange_dma"));
+  EXPECT_EQ(counters.at("device_category_left_out: category strange_dma").count, 2U);
+  EXPECT_EQ(counters.at("device_category_left_out_ns").count, 42'500U);
+  EXPECT_TRUE(counters.contains("host_category_left_out: category my_annotation"));
+  EXPECT_EQ(counters.at("host_category_left_out_ns").count, 5'000U);
   EXPECT_TRUE(DeviceNodes(got->trace).empty());
+}
+
+// MTIA's and Ascend's streams show what they wait for as tasks.
+TEST_F(Reading, WhatAStreamWaitsForIsNoWork) {
+  const auto task = [](const char* name, double start_us, json args) {
+    args["stream"] = 5;
+    return EventAt("mtia_ccp_events", name, start_us, 40, args, 3, 77);
+  };
+  const auto got = Events({MmAt(100), task("pe_exe", 110, {{"correlation", 3}}),
+                           task("event_wait", 150, {{"wait_on_stream", 4}}),
+                           task("event_record", 190, json::object()),
+                           task("x", 230, {{"Task Type", "Notify Wait"}})});
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(DeviceNodes(got->trace).size(), 1U);
+  EXPECT_EQ(got->diagnostics.CountOf("stream_sync_left_out"), 3U);
+  EXPECT_EQ(got->diagnostics.CountOf("stream_sync_left_out_ns"), 120'000U);
 }
 
 // As MTIA's requests for copies: no stream, no id, but a row that is labelled as a device.

@@ -60,7 +60,7 @@ class Read(program.ProgramTest):
         event["args"] = {}
         (self.dir / "t.json").write_text(json.dumps(case))
         done = self.run_program("convert", self.dir / "t.json", "-o", self.dir / "out")
-        self.assertRegex(done.stdout, r"1 event .* left out: category mtia_ccp_events, 300.000 us in all \(changes the reading\)")
+        self.assertRegex(done.stdout, r"1 event .* left out: category mtia_ccp_events: 300.0 us \(changes the reading\)")
         done = self.run_program("convert", self.dir / "t.json", "-o", self.dir / "no", "--strict", expect=BAD_INPUT)
         self.assertIn("device_category_left_out", done.stderr)
 

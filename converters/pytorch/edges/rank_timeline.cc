@@ -26,11 +26,6 @@ class TimelineBuilder {
     // What waits for NCCL is on a stream: rank/wait_sources.cc.
     for (std::size_t t = 0; t < rank.transfers.size(); ++t) {
       waited_[t] = rank.transfers[t].device_event >= 0 || rank.transfers[t].carrier >= 0;
-      if (!waited_[t]) {
-        rank.diagnostics.Count("transfer_time_ns", {},
-                               static_cast<std::uint64_t>(std::max<std::int64_t>(
-                                   rank.transfers[t].end_ns - rank.transfers[t].start_ns, 0)));
-      }
     }
   }
 

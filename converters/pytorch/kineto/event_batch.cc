@@ -58,13 +58,7 @@ bool EventBatch::Read(element root, const RawNumbers& raw) {
   const bool host = category == EventCategory::kOperator || category == EventCategory::kAnnotation;
   std::string_view name;
   const bool has_name = named.get(name) == simdjson::SUCCESS;
-  // Ascend's streams show their waits for others, and marks of the profiler, as tasks.
-  const std::string_view task = category == EventCategory::kOther && category_name.empty()
-                                    ? TextOr(args["Task Type"])
-                                    : std::string_view();
-  const bool no_work = task.find("WAIT") != std::string_view::npos ||
-                       task.find("PLACE_HOLDER") != std::string_view::npos;
-  const bool ignored = category == EventCategory::kNoise || no_work ||
+  const bool ignored = category == EventCategory::kNoise ||
                        (category == EventCategory::kPython && !name.starts_with("nn.Module: "));
   if (ignored && !begins) {
     return true;
@@ -161,6 +155,8 @@ void EventBatch::AddOther(element root, std::string_view category, std::int32_t 
       {.category = strings_.Intern(category),
        .row = row,
        .names_stream = NamesStream(root),
+       .stream_sync = IsStreamSync(TextOr(root["name"])) ||
+                      IsStreamSync(TextOr(root["args"]["Task Type"])),  // Ascend's
        .event = ReadDeviceEvent(root, DeviceEvent::Kind::kKernel, span, strings_)});
 }
 

@@ -1,20 +1,14 @@
 #include "converters/pytorch/kineto/event_categories.h"
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <string>
 #include <utility>
 
+#include "core/text.h"
+
 namespace reprise::pytorch {
 namespace {
-
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 bool HasAny(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
@@ -65,6 +59,16 @@ EventCategory CategoryOf(std::string_view category) {
                    // Ascend's arrows, and its queue of operators on the host
                    "async_npu", "hosttodevice", "async_task_queue", "enqueue", "dequeue"});
   return noise ? EventCategory::kNoise : EventCategory::kOther;
+}
+
+bool IsStreamSync(std::string_view task) {
+  std::string name = LowerCase(task);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  if (name.ends_with("_sqe")) {
+    name.resize(name.size() - 4);
+  }
+  return HasAny(name, {"event_wait", "event_record", "notify_wait", "notify_record"}) ||
+         IsAny(name, {"place_holder", "write_value"});
 }
 
 RuntimeKind RuntimeKindOf(std::string_view call) {

@@ -39,6 +39,10 @@ enum class RuntimeKind : std::uint8_t {
 }
 // By the name of the call: CUDA's, HIP's and HSA's, Level Zero's and SYCL's (ze…, ur…, pi…),
 // Ascend's (aclrt…), Gaudi's (syn…), and others that are named alike.
+// Whether a task of a stream, or its type, is called like a wait for an event, or its record:
+// MTIA's "event_wait", Ascend's "EVENT_WAIT_SQE" and "Notify Wait". It is no work.
+[[nodiscard]] bool IsStreamSync(std::string_view name);
+
 [[nodiscard]] RuntimeKind RuntimeKindOf(std::string_view name);
 
 }  // namespace reprise::pytorch

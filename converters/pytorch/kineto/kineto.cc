@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "converters/pytorch/kineto/kineto_header.h"
 #include "converters/pytorch/kineto/lost_times.h"
 #include "converters/pytorch/kineto/other_events.h"
+#include "core/counted.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -228,6 +230,9 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
     diagnostics.Count("event_list_open", source.path());
   }
   JoinHalves(source.path(), all.halves, trace, all.others, diagnostics);
+  const std::size_t without_category = static_cast<std::size_t>(
+      std::count_if(all.others.begin(), all.others.end(),
+                    [](const OtherEvent& other) { return other.category->empty(); }));
   PlaceOtherEvents(source.path(), all.others, all.rows, all.processes, trace.device, diagnostics);
   LeaveOutLostTimes(source.path(), trace, diagnostics);
   REPRISE_TRY(NumberThreads(source.path(), all.rows, all.processes, trace, diagnostics));
@@ -239,9 +244,14 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   FinishDeviceTrace(source.path(), host_end_ns, trace.device, diagnostics);
   if (trace.events.empty() && trace.device.empty()) {
     return BadInput(
-        fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
-                    "run with CPU activities?",
-                    source.path()));
+        without_category > 0
+            ? fmt::format(
+                  "{}: holds no operation: {} have no category, by which PyTorch's profiler "
+                  "tells operations from kernels; capture again with torch.profiler",
+                  source.path(), Counted(without_category, "event"))
+            : fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
+                          "run with CPU activities?",
+                          source.path()));
   }
   return trace;
 }

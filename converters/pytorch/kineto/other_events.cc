@@ -34,7 +34,7 @@ class OtherPlacer {
 
   void Run(std::vector<OtherEvent>& others, const std::string& path, Diagnostics& diagnostics) {
     std::erase_if(others, [&](const OtherEvent& other) {
-      const bool sync = other.names_stream && IsStreamSync(*other.event.name);
+      const bool sync = other.names_stream && other.stream_sync;
       if (sync) {
         CountTime("stream_sync_left_out", other.event.end_ns - other.event.start_ns, diagnostics,
                   fmt::format("{}: {}", path, *other.event.name));
@@ -71,25 +71,12 @@ class OtherPlacer {
   void Count(const std::string& path, Diagnostics& diagnostics) const {
     for (const auto& [key, sum] : left_out_) {
       const auto& [host, label] = key;
-      const std::string what =
-          fmt::format("{}, {:.3f} us in all", label, static_cast<double>(sum.ns) / 1e3);
-      diagnostics.Count(
-          host ? "host_category_left_out: " + what : "device_category_left_out: " + what, path,
-          sum.count);
+      const std::string_view counter = host ? "host_category_left_out" : "device_category_left_out";
+      CountTime(fmt::format("{}: {}", counter, label), sum.ns, diagnostics, path, sum.count);
     }
   }
 
  private:
-  // What a stream waits for, or lets others wait for: MTIA's and Ascend's tasks.
-  static bool IsStreamSync(std::string_view name) {
-    constexpr std::string_view kNames[] = {
-        "event_wait",       "event_record",  "EVENT_WAIT",  "EVENT_RECORD",     "EVENT_WAIT_SQE",
-        "EVENT_RECORD_SQE", "NOTIFY_WAIT",   "Notify_Wait", "NOTIFY_WAIT_SQE",  "Notify Wait",
-        "NOTIFY_RECORD",    "Notify_Record", "Write Value", "PLACE_HOLDER_SQE",
-    };
-    return std::ranges::find(kNames, name) != std::end(kNames);
-  }
-
   struct Sum {
     std::uint64_t count = 0;
     std::int64_t ns = 0;

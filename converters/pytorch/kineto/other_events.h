@@ -16,6 +16,7 @@ struct OtherEvent {
   const std::string* category = nullptr;  // "mtia_ccp_events"; empty: none
   std::int64_t row = 0;
   bool names_stream = false;  // its arguments do
+  bool stream_sync = false;   // it is called like a wait of a stream, or what others wait for
   DeviceEvent event;          // as which it is read
 };
 
@@ -24,8 +25,8 @@ struct OtherEvent {
 //   is labelled as a device or the event has the id of what launched it. A category of which most
 //   events lie within other work of their streams marks that work and is none.
 // - a call is on a host's row and has the id of what it launched, or the name of a wait.
-// The rest is counted with its time, by category: `device_category_left_out`,
-// `host_category_left_out`.
+// The rest is counted with its time: `stream_sync_left_out`; by category,
+// `device_category_left_out` and `host_category_left_out`.
 void PlaceOtherEvents(const std::string& path, std::vector<OtherEvent>& others,
                       const EventRows& rows, const ProcessNames& names, DeviceTrace& trace,
                       Diagnostics& diagnostics);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <string>
@@ -13,13 +12,6 @@
 
 namespace reprise::pytorch {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 // Longer ones first where one is part of another.
 constexpr std::pair<std::string_view, CommKind> kKinds[] = {
@@ -134,7 +126,7 @@ bool HasCommArguments(const DeviceEvent& event) {
 }  // namespace
 
 bool IsNcclKernel(std::string_view name) {
-  const std::string lower = Lower(name.substr(0, name.find('(')));
+  const std::string lower = LowerCase(name.substr(0, name.find('(')));
   return (lower.find("nccl") != std::string::npos || lower.find("rccl") != std::string::npos) &&
          lower.find("kernel") != std::string::npos;
 }
@@ -144,7 +136,7 @@ bool IsCommKernel(std::string_view name) {
     return true;
   }
   // "void vllm::cross_device_reduce_1stage<…>(…)", "c10d::(anonymous namespace)::…".
-  std::string lower = Lower(name);
+  std::string lower = LowerCase(name);
   constexpr std::string_view kUnnamed = "(anonymous namespace)::";
   for (std::size_t at = lower.find(kUnnamed); at != std::string::npos; at = lower.find(kUnnamed)) {
     lower.erase(at, kUnnamed.size());
@@ -176,7 +168,7 @@ bool IsCommKernel(std::string_view name) {
 NcclName ParseNcclName(std::string_view name) {
   NcclName out;
   // The words of "nccldevkernel_allreduce_sum_f32_ring_ll(…)" before its arguments.
-  std::string lower = Lower(name.substr(0, name.find('(')));
+  std::string lower = LowerCase(name.substr(0, name.find('(')));
   std::replace(lower.begin(), lower.end(), ' ', '_');
   const std::vector<std::string_view> words = SplitText(lower, '_');
   bool moves_bytes = false;

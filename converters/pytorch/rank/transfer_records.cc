@@ -22,6 +22,11 @@ class TransferFinder {
 
   void Run() {
     AddRecorded();
+    for (const TransferRecord& transfer : transfers_) {
+      rank_.diagnostics.Count("transfer_time_ns", {},
+                              static_cast<std::uint64_t>(
+                                  std::max<std::int64_t>(transfer.end_ns - transfer.start_ns, 0)));
+    }
     for (TransferRecord& transfer : FindDeviceTransfers(rank_)) {
       transfers_.push_back(std::move(transfer));
     }

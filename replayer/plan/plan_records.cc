@@ -1,0 +1,69 @@
+// What a run on disk keeps of a plan.
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "replayer/plan/plan.h"
+#include "replayer/plan/training_phases.h"
+
+namespace reprise {
+namespace {
+
+std::string_view KernelName(const Work& work) {
+  if (work.kernel != nullptr) {
+    return work.kernel->name();
+  }
+  if (work.source == WorkSource::kCopiedBytes) {
+    return Executes(work.mode) ? "memcpy" : "";
+  }
+  return work.mode == ReplayMode::kSurrogate ? "surrogate" : "";
+}
+
+}  // namespace
+
+std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
+  std::vector<NodeInfo> infos;
+  infos.reserve(graph.size());
+  const std::vector<Phase> phases = FindPhases(graph);
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const Work& work = plan.work[i];
+    NodeInfo info;
+    info.node_id = graph.id(i);
+    info.name = graph.name(i);
+    info.op_class = graph.op_class(i);
+    info.phase = phases[i];
+    info.kind = work.type == WorkType::kTransfer ? OpKind::kComm : graph.kind(i);
+    info.actor = plan.actors[work.actor].name;
+    info.mode = work.mode;
+    info.kernel = KernelName(work);
+    info.shape = plan.shapes[work.shapes];
+    info.flops = work.cost.flops;
+    info.bytes = work.cost.bytes;
+    info.work_from = work.source;
+    info.capped = work.capped;
+    info.step = work.step;
+    info.recorded_start_ns = graph.start_ns(i);
+    info.recorded_duration_ns = RecordedWorkNs(graph, i, work);
+    info.recorded_elapsed_ns = graph.duration_ns(i);
+    info.recorded_delay_ns = graph.delay_ns(i);
+    info.recorded_tracing_ns = graph.tracing_ns(i);
+    info.counts_for_coverage = work.counts;
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+std::vector<EdgeInfo> DescribeEdges(const Graph& graph) {
+  std::vector<EdgeInfo> edges;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const auto deps = graph.deps(i);
+    for (std::size_t k = 0; k < deps.size(); ++k) {
+      edges.push_back({graph.id(deps[k]), graph.id(i), std::string(Name(graph.reasons(i)[k])),
+                       graph.inferred(i, k)});
+    }
+  }
+  return edges;
+}
+
+}  // namespace reprise
