@@ -71,8 +71,8 @@ class OtherPlacer {
   void Count(const std::string& path, Diagnostics& diagnostics) const {
     for (const auto& [key, sum] : left_out_) {
       const auto& [host, label] = key;
-      const std::string_view counter = host ? "host_category_left_out" : "device_category_left_out";
-      CountTime(fmt::format("{}: {}", counter, label), sum.ns, diagnostics, path, sum.count);
+      CountTime(host ? "host_category_left_out: " + label : "device_category_left_out: " + label,
+                sum.ns, diagnostics, path, sum.count);
     }
   }
 
