@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include "core/clock.h"
 
@@ -47,8 +48,11 @@ Result<std::unique_ptr<DeviceClock>> DeviceClock::Create(const cl::Context& cont
   REPRISE_ASSIGN(cl::CommandQueue queue, CatchCl("creating the clock's queue", [&] {
                    return cl::CommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE);
                  }));
-  std::unique_ptr<DeviceClock> clock(new DeviceClock(std::move(queue), device));
-  REPRISE_ASSIGN(const ClockPoint marker, Tightest([&] { return clock->ByMarker(); }));
+  REPRISE_ASSIGN(cl::Buffer byte, CatchCl("allocating the clock's byte", [&] {
+                   return cl::Buffer(context, CL_MEM_READ_WRITE, 1);
+                 }));
+  std::unique_ptr<DeviceClock> clock(new DeviceClock(std::move(queue), device, std::move(byte)));
+  REPRISE_ASSIGN(const ClockPoint mark, Tightest([&] { return clock->ByMark(); }));
   // The timer is used only where it agrees with profiling events: some drivers answer with
   // another clock than the one that stamps events.
   const Result<ClockPoint> timer = HasTimer(device)
@@ -56,11 +60,11 @@ Result<std::unique_ptr<DeviceClock>> DeviceClock::Create(const cl::Context& cont
                                        : Result<ClockPoint>(EnvironmentError("no timer"));
   if (timer) {
     const std::int64_t offset_difference =
-        (timer->host_ns - timer->device_ns) - (marker.host_ns - marker.device_ns);
+        (timer->host_ns - timer->device_ns) - (mark.host_ns - mark.device_ns);
     clock->use_timer_ =
-        std::llabs(offset_difference) <= timer->uncertainty_ns + marker.uncertainty_ns;
+        std::llabs(offset_difference) <= timer->uncertainty_ns + mark.uncertainty_ns;
   }
-  const ClockPoint& best = clock->use_timer_ ? *timer : marker;
+  const ClockPoint& best = clock->use_timer_ ? *timer : mark;
   clock->points_ = {best, best};
   return clock;
 }
@@ -75,16 +79,29 @@ Result<ClockPoint> DeviceClock::ByTimer() {
   return Between(static_cast<std::int64_t>(device_ns), before, after);
 }
 
-Result<ClockPoint> DeviceClock::ByMarker() {
-  return CatchCl("timing a marker", [&] {
-    cl::Event event;
-    const std::int64_t before = MonotonicNs();
-    queue_.enqueueMarkerWithWaitList(nullptr, &event);
-    event.wait();
-    const std::int64_t after = MonotonicNs();
-    return Between(static_cast<std::int64_t>(event.getProfilingInfo<CL_PROFILING_COMMAND_END>()),
-                   before, after);
-  });
+cl_int DeviceClock::EnqueueMark(const cl::CommandQueue& queue, cl_uint count, const cl_event* waits,
+                                cl_event* event) const {
+  const cl_uchar zero = 0;
+  return clEnqueueFillBuffer(queue(), byte_(), &zero, sizeof(zero), 0, sizeof(zero), count, waits,
+                             event);
+}
+
+Result<ClockPoint> DeviceClock::ByMark() {
+  constexpr std::string_view kWhat = "filling the clock's byte";
+  cl::Event event;
+  const std::int64_t before = MonotonicNs();
+  REPRISE_TRY(ClStatus(kWhat, EnqueueMark(queue_, 0, nullptr, &event())));
+  REPRISE_TRY(ClStatus(kWhat, clWaitForEvents(1, &event())));
+  const std::int64_t after = MonotonicNs();
+  cl_ulong end = 0;
+  REPRISE_TRY(ClStatus(
+      "reading an event's time",
+      clGetEventProfilingInfo(event(), CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr)));
+  if (end == 0) {
+    return EnvironmentError(
+        "the OpenCL driver gives no times: a fill ended at 0 on a queue that records times");
+  }
+  return Between(static_cast<std::int64_t>(end), before, after);
 }
 
 void DeviceClock::Refresh() {
@@ -92,7 +109,7 @@ void DeviceClock::Refresh() {
   if (MonotonicNs() - points_[1].host_ns < kRefreshNs) {
     return;
   }
-  if (const auto point = Tightest([&] { return use_timer_ ? ByTimer() : ByMarker(); })) {
+  if (const auto point = Tightest([&] { return use_timer_ ? ByTimer() : ByMark(); })) {
     points_ = {points_[1], *point};
   }
 }

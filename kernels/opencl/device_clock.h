@@ -27,15 +27,20 @@ class DeviceClock {
   void Refresh();
   [[nodiscard]] std::int64_t ToHostNs(std::int64_t device_ns) const;
   [[nodiscard]] std::int64_t uncertainty_ns() const;
+  // A command that does next to nothing and has times: a fill of one byte. Drivers need not give
+  // markers times.
+  [[nodiscard]] cl_int EnqueueMark(const cl::CommandQueue& queue, cl_uint count,
+                                   const cl_event* waits, cl_event* event) const;
 
  private:
-  DeviceClock(cl::CommandQueue queue, cl::Device device)
-      : queue_(std::move(queue)), device_(std::move(device)) {}
+  DeviceClock(cl::CommandQueue queue, cl::Device device, cl::Buffer byte)
+      : queue_(std::move(queue)), device_(std::move(device)), byte_(std::move(byte)) {}
   Result<ClockPoint> ByTimer();
-  Result<ClockPoint> ByMarker();
+  Result<ClockPoint> ByMark();
 
   cl::CommandQueue queue_;  // profiling, used for nothing else
   cl::Device device_;
+  cl::Buffer byte_;
   bool use_timer_ = false;
   mutable std::mutex mutex_;
   std::array<ClockPoint, 2> points_;  // older, newer

@@ -72,8 +72,8 @@ Status OpenClStream::Command(std::string_view what, Call&& call) {
 
 Status OpenClStream::EnqueueLaunch(const OpenClLaunch& launch, cl_event* event) {
   if (launch.empty) {
-    return Command("enqueueing a marker", [&](cl_uint count, const cl_event* waits) {
-      return clEnqueueMarkerWithWaitList(queue_(), count, waits, event);
+    return Command("enqueueing a time mark", [&](cl_uint count, const cl_event* waits) {
+      return clock_.EnqueueMark(queue_, count, waits, event);
     });
   }
   if (const auto* range = std::get_if<OpenClLaunch::KernelRange>(&launch.command)) {

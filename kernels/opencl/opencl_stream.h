@@ -25,8 +25,8 @@ class OpenClBuffer : public Buffer {
 };
 
 // What Prepare() makes of a launch, whose buffers are OpenClBuffers that hold what it names. Copies
-// and fills of nothing, and kernels over nothing, have `empty` set and enqueue only a marker where
-// times are asked for.
+// and fills of nothing, and kernels over nothing, have `empty` set and enqueue only a time mark
+// where times are asked for.
 struct OpenClLaunch : public PreparedLaunch {
   struct KernelRange {
     cl::Kernel kernel;  // its own, with all arguments set
