@@ -163,6 +163,7 @@ struct DeviceInfo {
   std::string kernels;
   bool fp16 = false;
   bool fp64 = false;
+  bool rounds_division = false;  // can round float32 quotients and roots correctly
   // NVIDIA's, by NVIDIA's own OpenCL: 80 for 8.0; 0 elsewhere.
   int compute_capability = 0;
   // gemm_mma.cl may be used: the opened device has compiled it and computed a product right.

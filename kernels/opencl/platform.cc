@@ -170,6 +170,8 @@ DeviceInfo DescribeClDevice(const cl::Device& device) {
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     info.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
     info.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
+    info.rounds_division =
+        (device.getInfo<CL_DEVICE_SINGLE_FP_CONFIG>() & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
     info.pci_bus_id = PciBusId(device, extensions);
     info.uuid = Uuid(device, extensions);
     info.compute_capability = ComputeCapability(device, info.platform, extensions);
