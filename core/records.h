@@ -28,8 +28,10 @@ enum class WorkSource : std::uint8_t {
   kCopiedBytes,  // the bytes of a copy or fill of memory
   kMessage,      // a transfer's message
   kUnknown,      // the trace does not say, and the node was to run
+  kOperation,    // none of its own: another kernel of its operation does all of it
 };
-REPRISE_NAMES(WorkSource, "", "arguments", "counts", "copied_bytes", "message", "unknown");
+REPRISE_NAMES(WorkSource, "", "arguments", "counts", "copied_bytes", "message", "unknown",
+              "operation");
 
 // Where a simulated time comes from (docs/simulation.md), the best first.
 enum class TimeSource : std::uint8_t {

@@ -64,6 +64,19 @@ std::vector<std::int64_t> ContiguousStrides(const std::vector<std::int64_t>& sha
   return strides;
 }
 
+DType ElementType(const OpCall& call) {
+  DType first = DType::kUnknown;
+  for (const ValueList* values : {&call.inputs, &call.outputs}) {
+    for (const TensorDesc* tensor : TensorsIn(*values)) {
+      if (IsFloating(tensor->dtype)) {
+        return tensor->dtype;
+      }
+      first = first == DType::kUnknown ? tensor->dtype : first;
+    }
+  }
+  return first;
+}
+
 std::int64_t ElementCount(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) {

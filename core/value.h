@@ -109,6 +109,8 @@ struct OpCall {
 
 // Every defined tensor in a value, lists flattened in order. Pointers live as long as `values`.
 [[nodiscard]] std::vector<const TensorDesc*> TensorsIn(const ValueList& values);
+// Of the elements that an operation computes with: its first floating tensor's, else its first's.
+[[nodiscard]] DType ElementType(const OpCall& call);
 // Strides of a dense row-major tensor of that shape.
 [[nodiscard]] std::vector<std::int64_t> ContiguousStrides(const std::vector<std::int64_t>& shape);
 [[nodiscard]] std::int64_t ElementCount(const std::vector<std::int64_t>& shape);

@@ -288,19 +288,6 @@ std::string TransferText(const CommSpec& comm) {
              : fmt::format("{} of unknown size", Name(comm.kind));
 }
 
-DType ElementType(const OpCall& call) {
-  DType first = DType::kUnknown;
-  for (const ValueList* values : {&call.inputs, &call.outputs}) {
-    for (const TensorDesc* tensor : TensorsIn(*values)) {
-      if (IsFloating(tensor->dtype)) {
-        return tensor->dtype;
-      }
-      first = first == DType::kUnknown ? tensor->dtype : first;
-    }
-  }
-  return first;
-}
-
 Result<RankRecording> RecordingOfRank(const Graph& graph) { return RankReader(graph).Read(); }
 
 Result<RecordedJob> ReadTraceRecording(const std::string& path) {

@@ -41,8 +41,6 @@ void CountWeights(const Graph& graph, RankRecording& rank);
 
 // "all_reduce 4096 B", in place of a transfer's shapes.
 [[nodiscard]] std::string TransferText(const CommSpec& comm);
-// Of the elements that an operation computes with: its first floating tensor's, else its first's.
-[[nodiscard]] DType ElementType(const OpCall& call);
 
 // A slice and, of the device's, the end of its launch; INT64_MIN: not recorded.
 using LaunchedSlice = std::pair<BusySlice, std::int64_t>;

@@ -205,7 +205,7 @@ Result<DeviceLimits> Session::SharedLimits() {
   ranks_on_device_ = static_cast<int>(std::count(keys.begin(), keys.end(), mine));
   Result<DeviceLimits> measured = DeviceLimits{};
   if (device_ != nullptr && first - keys.begin() == communicator_.rank()) {
-    measured = MeasureLimits(*device_);
+    measured = MeasureLimits(*device_, ProductTypes(*graph_, plan_));
   }
   REPRISE_ASSIGN(const auto limits, GatherValues(communicator_, measured.value_or(DeviceLimits{})));
   return measured ? limits[static_cast<std::size_t>(first - keys.begin())] : measured;

@@ -120,7 +120,8 @@ class Engine {
   NodeState RunNodeChecked(Graph::Index i);
   void GiveUp(const Error& error) { GiveUp(error, error); }
   void NoteDue(std::int64_t deadline_ns);
-  [[nodiscard]] std::int64_t EstimateNs(const Cost& cost) const;
+  // 0 without limits.
+  [[nodiscard]] std::int64_t EstimateNs(Graph::Index i) const;
   [[nodiscard]] std::string NameOf(Graph::Index i) const;
   Status AwaitTransfers();
   Result<IterationResult> Collect(std::int32_t iteration, bool warmup, std::int64_t begin_ns);
@@ -143,8 +144,8 @@ class Engine {
   std::atomic<bool> failing_ = false;
   mutable std::mutex error_mutex_;
   std::optional<Error> error_;
-  double ns_per_flop_ = 0;
-  double ns_per_byte_ = 0;
+  std::optional<DeviceLimits> limits_;
+  double slowdown_ = 1;  // for sharing the device
   std::atomic<bool> running_ = false;
   std::atomic<std::int32_t> runs_ = 0;  // iterations begun
   std::atomic<std::int64_t> due_ns_ = 0;

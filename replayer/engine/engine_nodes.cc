@@ -206,10 +206,8 @@ Status Engine::Execute(Graph::Index i, ActorState& actor) {
   const bool stretched = work.stretch > 1 && actor.stream->Stretch(end - begin, work.stretch);
   actor.enqueued.push_back({i, end - begin, stretched ? 1 : work.stretch});
   // Only this thread adds: no atomic sum is needed.
-  const double estimate_ns = work.stretch * static_cast<double>(EstimateNs(work.cost));
-  actor.backlog_ns.store(
-      actor.backlog_ns.load(std::memory_order_relaxed) + static_cast<std::int64_t>(estimate_ns),
-      std::memory_order_relaxed);
+  actor.backlog_ns.store(actor.backlog_ns.load(std::memory_order_relaxed) + EstimateNs(i),
+                         std::memory_order_relaxed);
   return {};
 }
 

@@ -16,13 +16,16 @@ constexpr std::int64_t kNoticedWaitNs = 100'000'000;
 
 void Engine::SetLimits(const DeviceLimits& limits, double slowdown) {
   if (limits.flops_per_second > 0 && limits.bytes_per_second > 0) {
-    ns_per_flop_ = slowdown * 1e9 / limits.flops_per_second;
-    ns_per_byte_ = slowdown * 1e9 / limits.bytes_per_second;
+    limits_ = limits;
+    slowdown_ = slowdown;
   }
 }
 
-std::int64_t Engine::EstimateNs(const Cost& cost) const {
-  return static_cast<std::int64_t>(std::max(cost.flops * ns_per_flop_, cost.bytes * ns_per_byte_));
+std::int64_t Engine::EstimateNs(Graph::Index i) const {
+  const Work& work = plan_.work[i];
+  return limits_ ? static_cast<std::int64_t>(slowdown_ * work.stretch * 1e9 *
+                                             EstimateSeconds(work, graph_.op_class(i), *limits_))
+                 : 0;
 }
 
 std::string Engine::NameOf(Graph::Index i) const {

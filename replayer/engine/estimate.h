@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 
 #include "core/result.h"
 #include "et_schema/graph.h"
@@ -12,12 +13,24 @@
 
 namespace reprise {
 
-// Measured in some 100 ms: a float32 GEMM and a buffer copy, best of a few.
+// Measured in some 100 ms, best of a few: a buffer copy, and products of matrices by the project's
+// own kernel. Products may run on matrix units, by type; all else computes as float32 products do.
 struct DeviceLimits {
-  double flops_per_second = 0;
   double bytes_per_second = 0;
+  double flops_per_second = 0;           // of float32 products
+  double float16_flops_per_second = 0;   // 0: not measured
+  double bfloat16_flops_per_second = 0;  // likewise
+
+  [[nodiscard]] double FlopsOf(OpClass op_class, DType dtype) const;
 };
-[[nodiscard]] Result<DeviceLimits> MeasureLimits(Device& device);
+// Products of float32, and of those of `dtypes` that DeviceLimits has.
+[[nodiscard]] Result<DeviceLimits> MeasureLimits(Device& device, const std::set<DType>& dtypes);
+// Of the products that `plan` runs.
+[[nodiscard]] std::set<DType> ProductTypes(const Graph& graph, const Plan& plan);
+
+// What the device needs for the work of a node, without its stretch.
+[[nodiscard]] double EstimateSeconds(const Work& work, OpClass op_class,
+                                     const DeviceLimits& limits);
 
 struct Estimate {
   std::int64_t compute_ns = 0;   // per iteration: Σ max(FLOPs / rate, bytes / rate)

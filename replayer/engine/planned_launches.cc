@@ -22,6 +22,13 @@ Result<std::vector<Launch>> LowerNode(const Graph& graph, Graph::Index i, const 
   return lowering.Lower(*work.kernel, call, context);
 }
 
+// Work that nothing does is not known.
+void HoldUnknown(const Graph& graph, Graph::Index i, const ReplayOptions& options, Plan& plan) {
+  HoldForRecordedTime(graph, i, options, plan);
+  plan.work[i].source = WorkSource::kUnknown;
+  plan.work[i].part_of = Work::kNoPart;
+}
+
 }  // namespace
 
 Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& options,
@@ -32,7 +39,7 @@ Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& optio
   planned.begin.push_back(0);
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const Work& work = plan.work[i];
-    if (work.Computes()) {
+    if (work.Computes() && !work.IsPart()) {
       const LowerContext context{memory, device, [&](int slot, std::int64_t bytes) {
                                    return scratch(work.actor, slot, bytes);
                                  }};
@@ -46,14 +53,18 @@ Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& optio
         plan.work[i].mode = ReplayMode::kSurrogate;  // the bytes move, but not over the bus
       }
       if (lowered->empty() && !work.no_elements) {
-        HoldForRecordedTime(graph, i, options, plan);
-        plan.work[i].source = WorkSource::kUnknown;  // work that nothing does is not known
+        HoldUnknown(graph, i, options, plan);
         plan.diagnostics.Count(fmt::format("nothing_to_launch: {}", graph.name(i)),
                                fmt::format("node {}", graph.id(i)));
       }
       std::move(lowered->begin(), lowered->end(), std::back_inserter(planned.launches));
     }
     planned.begin.push_back(static_cast<std::uint32_t>(planned.launches.size()));
+  }
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    if (plan.work[i].IsPart() && !plan.work[plan.work[i].part_of].Computes()) {
+      HoldUnknown(graph, i, options, plan);
+    }
   }
   return planned;
 }

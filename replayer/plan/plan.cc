@@ -58,6 +58,7 @@ class Planner {
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
       REPRISE_TRY(PlanNode(i));
     }
+    JoinParts();
     CapSurrogates(graph_, plan_);
     OrderSequences();
     FrameSteps();
@@ -139,6 +140,7 @@ class Planner {
     work.shapes = NumberOfShapes(*call);
     const KnownWork known = FindWork(graph_, i, *call, registry_);
     work.cost = known.cost;
+    work.dtype = ElementType(*call);
     work.source = known.source;
     work.exact = known.kernel != nullptr;
     work.no_elements = known.no_elements;
@@ -161,7 +163,7 @@ class Planner {
     const std::string node = fmt::format("node {}", graph_.id(i));
     if (known.source == WorkSource::kUnknown) {
       work.mode = ReplayMode::kTimed;
-      plan_.diagnostics.Count("unknown_work: " + operation, node);
+      unknown_.emplace_back(i, operation);
     } else if (known.source == WorkSource::kCopiedBytes) {
       work.mode = ReplayMode::kReal;  // a copy of the same bytes is the copy
     } else if (work.mode == ReplayMode::kReal) {
@@ -173,6 +175,31 @@ class Planner {
     }
     if (known.no_elements) {
       plan_.diagnostics.Count("no_elements: " + operation, node);
+    }
+  }
+
+  // An operation of a device may launch several kernels. The longest has the arguments, and its
+  // node replays all of the operation. The others are parts of it.
+  void JoinParts() {
+    std::unordered_map<std::int64_t, Graph::Index> whole;  // by record function
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      const Work& work = plan_.work[i];
+      if (work.Computes() && work.source == WorkSource::kArguments && graph_.rf_id(i) >= 0 &&
+          graph_.device_work(i) != nullptr) {
+        whole.try_emplace(graph_.rf_id(i), i);
+      }
+    }
+    for (const auto& [i, operation] : unknown_) {
+      const auto found = whole.find(graph_.rf_id(i));
+      if (found != whole.end() && graph_.device_work(i) != nullptr) {
+        Work& work = plan_.work[i];
+        work.part_of = found->second;
+        work.mode = plan_.work[found->second].mode;
+        work.source = WorkSource::kOperation;
+        work.host_ns = work.gap_ns = 0;
+      } else {
+        plan_.diagnostics.Count("unknown_work: " + operation, fmt::format("node {}", graph_.id(i)));
+      }
     }
   }
 
@@ -321,6 +348,7 @@ class Planner {
   Plan plan_;
   std::unordered_map<std::string, std::uint32_t> shapes_ = {{"", 0}};  // into Plan::shapes
   std::map<std::string, std::uint32_t> actor_index_;
+  std::vector<std::pair<Graph::Index, std::string>> unknown_;  // work, with the operation
 };
 
 }  // namespace

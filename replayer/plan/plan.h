@@ -29,6 +29,7 @@ struct Work {
   ReplayMode mode = ReplayMode::kReal;
   const Kernel* kernel = nullptr;  // compute in real mode; none: a copy of memory
   Cost cost;
+  DType dtype = DType::kUnknown;          // that it computes with
   WorkSource source = WorkSource::kNone;  // of `cost`
   bool exact = false;                     // `cost` is a kernel's of this very call
   bool capped = false;                    // `cost` was cut: implausible in the recorded time
@@ -36,13 +37,18 @@ struct Work {
   std::uint32_t actor = 0;                // index into Plan::actors
   std::int64_t gap_ns = 0;                // delay before the node, after --host-gaps
   std::int64_t host_ns = 0;               // time the node itself takes without executing anything
-  double stretch = 1;        // an executed node of a thread lasts so many times as long
-  std::int32_t step = 0;     // −1: outside the steps
-  std::uint32_t shapes = 0;  // index into Plan::shapes
-  bool joins = false;        // waits for another actor: the thread's time is settled before it
-  bool releases = false;     // settled after it: another actor waits for it, or it is stretched
-  bool counts = false;       // in coverage's denominator
-  bool alone = false;        // a transfer whose other side is not replayed: recorded time
+  double stretch = 1;               // an executed node of a thread lasts so many times as long
+  std::int32_t step = 0;            // −1: outside the steps
+  std::uint32_t shapes = 0;         // index into Plan::shapes
+  std::uint32_t part_of = kNoPart;  // the node that does all of this one's operation
+  bool joins = false;     // waits for another actor: the thread's time is settled before it
+  bool releases = false;  // settled after it: another actor waits for it, or it is stretched
+  bool counts = false;    // in coverage's denominator
+  bool alone = false;     // a transfer whose other side is not replayed: recorded time
+
+  static constexpr std::uint32_t kNoPart = UINT32_MAX;
+  // Launches nothing and takes no time: another kernel of its operation does its work.
+  [[nodiscard]] bool IsPart() const { return part_of != kNoPart; }
 
   // On a device.
   [[nodiscard]] bool Computes() const { return type == WorkType::kCompute && Executes(mode); }

@@ -14,6 +14,9 @@ std::string_view KernelName(const Work& work) {
   if (work.kernel != nullptr) {
     return work.kernel->name();
   }
+  if (work.IsPart()) {
+    return "";
+  }
   if (work.source == WorkSource::kCopiedBytes) {
     return Executes(work.mode) ? "memcpy" : "";
   }

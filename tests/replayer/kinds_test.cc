@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/backend.h"
 #include "replayer/engine/estimate.h"
 #include "replayer/plan/known_work.h"
 #include "replayer/plan/option_texts.h"
@@ -117,6 +118,51 @@ TEST(Kinds, CopiesOfADeviceMoveTheirBytes) {
   EXPECT_TRUE(OnlyFills(graph, 3));
 }
 
+// An operation of a device that launches several kernels: the longest has the arguments.
+StreamTrace SeveralKernels(std::int64_t rf_id_of_second) {
+  StreamTrace trace;
+  trace.AddDeviceNode(7, {}, "aten::add", {}, {});
+  trace.nodes.back().rf_id = 5;
+  trace.AddKernel(7);
+  trace.nodes.back().rf_id = rf_id_of_second;
+  for (Node& node : trace.nodes) {
+    if (!node.op.empty()) {
+      node.device_work = DeviceWork{};
+      node.delay_ns = 700;
+    }
+  }
+  return trace;
+}
+
+TEST(Kinds, FurtherKernelsOfAnOperationAreDoneByItsLongest) {
+  const StreamTrace trace = SeveralKernels(5);
+  const Graph graph = GraphOf(trace.Metadata(), trace.nodes);
+  const Plan plan = PlanOf(graph);
+  EXPECT_EQ(plan.work[1].mode, ReplayMode::kReal);
+  EXPECT_EQ(plan.work[1].source, WorkSource::kOperation);
+  EXPECT_EQ(plan.work[1].part_of, 3U);
+  EXPECT_EQ(plan.work[1].host_ns + plan.work[1].gap_ns, 0);
+  EXPECT_DOUBLE_EQ(plan.work[1].cost.flops, 0);
+  EXPECT_FALSE(plan.work[3].IsPart());
+  EXPECT_EQ(plan.work[3].source, WorkSource::kArguments);
+  EXPECT_EQ(plan.diagnostics.CountOf("unknown_work: aten::add"), 0U);
+  EXPECT_EQ(DescribeNodes(graph, plan)[1].kernel, "");
+}
+
+TEST(Kinds, KernelsOfAnotherOrATimedOperationAreTimed) {
+  const StreamTrace other = SeveralKernels(6);
+  const Plan of_other = PlanOf(GraphOf(other.Metadata(), other.nodes));
+  EXPECT_EQ(of_other.work[1].mode, ReplayMode::kTimed);
+  EXPECT_EQ(of_other.work[1].host_ns, StreamTrace::kKernelNs);
+  EXPECT_EQ(of_other.diagnostics.CountOf("unknown_work: aten::add"), 1U);
+  const StreamTrace same = SeveralKernels(5);
+  ReplayOptions options;
+  ASSERT_TRUE(ParseOpModes("timed", options));
+  const Plan timed = PlanOf(GraphOf(same.Metadata(), same.nodes), options);
+  EXPECT_EQ(timed.work[1].host_ns, StreamTrace::kKernelNs);
+  EXPECT_FALSE(timed.work[1].IsPart());
+}
+
 TEST(Kinds, OperationsWithoutElementsRunAndAreCounted) {
   ThreadTrace trace;
   trace.AddOp("made::up", {TensorValue(0, {0, 8})}, {TensorValue(1, {0, 8})});
@@ -189,6 +235,41 @@ TEST(Cap, WithoutDurationsThereIsNone) {
   const Plan plan = PlanOf(graph);
   EXPECT_FALSE(plan.work[1].capped);
   EXPECT_DOUBLE_EQ(plan.work[1].cost.flops, 1e9);
+}
+
+TEST(Estimates, ProductsHaveTheRateOfTheirTypeAndAllElseThatOfFloat32) {
+  const DeviceLimits limits{
+      .bytes_per_second = 1e9, .flops_per_second = 1e9, .bfloat16_flops_per_second = 8e9};
+  EXPECT_DOUBLE_EQ(limits.FlopsOf(OpClass::kGemm, DType::kFloat32), 1e9);
+  EXPECT_DOUBLE_EQ(limits.FlopsOf(OpClass::kGemm, DType::kBFloat16), 8e9);
+  EXPECT_DOUBLE_EQ(limits.FlopsOf(OpClass::kGemm, DType::kFloat16), 1e9);  // was not measured
+  EXPECT_DOUBLE_EQ(limits.FlopsOf(OpClass::kAttention, DType::kBFloat16), 1e9);
+  Work work;
+  work.dtype = DType::kBFloat16;
+  work.cost = {.flops = 8e9, .bytes = 5e8};
+  EXPECT_DOUBLE_EQ(EstimateSeconds(work, OpClass::kGemm, limits), 1);
+  EXPECT_DOUBLE_EQ(EstimateSeconds(work, OpClass::kConv, limits), 8);
+}
+
+TEST(Estimates, TheTypesOfAPlansProductsAreMeasured) {
+  StreamTrace trace;
+  trace.AddLongKernel(7, 64);
+  for (ValueList* values : {&trace.nodes.back().inputs, &trace.nodes.back().outputs}) {
+    for (Value& value : *values) {
+      value.AsTensor()->dtype = DType::kBFloat16;
+    }
+  }
+  trace.AddKernel(7);
+  const Graph graph = GraphOf(trace.Metadata(), trace.nodes);
+  const auto dtypes = ProductTypes(graph, PlanOf(graph));
+  EXPECT_THAT(dtypes, ::testing::ElementsAre(DType::kBFloat16));
+  auto device = OpenDevice({.backend = "host"});
+  ASSERT_TRUE(device) << device.error().message;
+  const auto limits = MeasureLimits(**device, dtypes);
+  ASSERT_TRUE(limits) << limits.error().message;
+  EXPECT_GT(limits->flops_per_second, 0);
+  EXPECT_GT(limits->bfloat16_flops_per_second, 0);
+  EXPECT_EQ(limits->float16_flops_per_second, 0);
 }
 
 TEST(Estimates, WithoutDurationsThereIsNoLimit) {

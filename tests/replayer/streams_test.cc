@@ -124,6 +124,25 @@ TEST_F(StreamsTest, CopiesMoveTheirBytesAndUnknownKernelsHoldTheStream) {
   }
 }
 
+TEST_F(StreamsTest, APartOfAnOperationTakesNoTime) {
+  StreamTrace trace;
+  const std::uint64_t part = trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
+  const std::uint64_t whole = trace.AddLongKernel(7, 64);
+  for (Node& node : trace.nodes) {
+    if (!node.op.empty()) {
+      node.device_work = DeviceWork{};
+      node.rf_id = 3;
+      node.duration_ns = 50'000'000;
+    }
+  }
+  ASSERT_EQ(Replay(trace), "");
+  const auto records = Records();
+  EXPECT_EQ(records.at(part).mode, ReplayMode::kReal);
+  EXPECT_EQ(records.at(part).duration_ns, 0);
+  EXPECT_EQ(records.at(whole).mode, ReplayMode::kReal);
+  EXPECT_GT(records.at(whole).duration_ns, 0);
+}
+
 TEST_F(StreamsTest, ARankWhoseWorkIsUnknownWarnsOfItFirst) {
   StreamTrace trace;
   trace.AddDeviceNode(7, {}, "aten::mm", {}, {});
