@@ -38,7 +38,8 @@ _log = logging.getLogger("reprise_capture")
 
 _DEFAULT_STEPS = (5, 7)  # allocators and data loaders have settled by then
 
-# Steps timed after the traced ones: the converter takes the median of all untraced steps.
+# Steps timed after the traced ones: the converter takes the median of all untraced steps, of a
+# GPU those before if there are any.
 _TIMED_AFTERWARDS = 10
 _WARM_UP = 2  # steps that the converter leaves out
 # Of a launcher: the rank, the number of ranks, the rank's number among those of its host.

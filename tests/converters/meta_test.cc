@@ -26,6 +26,18 @@ TEST(Meta, StepTimesAreOfAllUntracedStepsAndPageFaultsOfThoseBeforeTheTracedOnes
   EXPECT_EQ(meta.untraced_page_faults, 24);
 }
 
+TEST(Meta, OfAGpuStepsAfterTheTracedOnesCountOnlyWhereNoneCameBefore) {
+  for (const char* gpu : {R"("cuda": "13.0")", R"("hip": "6.4")"}) {
+    const auto untraced_ns = [gpu](const std::string& traced) {
+      return MetaOf(R"({"device": "a GPU", )" + std::string(gpu) + R"(, "traced_steps": [)" +
+                    traced + R"(], "step_seconds": [9, 9, 0.1, 0.3, null, 7, null, 0.4, 0.5]})")
+          .untraced_step_ns;
+    };
+    EXPECT_EQ(untraced_ns("5"), 200'000'000);
+    EXPECT_EQ(untraced_ns("2, 3, 5"), 450'000'000);
+  }
+}
+
 TEST(Meta, PageFaultsAfterTheTracedStepsCountWhereNoneCameBefore) {
   EXPECT_EQ(MetaOf(R"({"traced_steps": [2], "step_page_faults": [8, 9, 70, null, 4, 6]})")
                 .untraced_page_faults,

@@ -12,7 +12,8 @@ namespace reprise::pytorch {
 
 struct CaptureMeta {
   // Median of `step_seconds` over the steps not in `traced_steps`, without the first two (warm-up).
-  // -1 if the file lacks them or no step is left.
+  // Of a GPU's capture only those before the traced ones count, if there are any. -1 if the file
+  // lacks them or no step is left.
   std::int64_t untraced_step_ns = -1;
   // The mean of `step_page_faults`, of these steps those before the traced ones if there are any.
   std::int64_t untraced_page_faults = -1;
