@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "core/text_in.h"
@@ -116,10 +115,8 @@ void DescribeNodes(const MeasuredRank& rank, RankRow& row) {
   const RankData& data = rank.data();
   row.nodes = static_cast<std::int64_t>(data.nodes.size());
   std::array<Coverage, kCoverageBases> sums;
-  std::set<std::int32_t> steps;
   for (std::size_t i = 0; i < data.nodes.size(); ++i) {
     const NodeInfo& node = data.nodes[i];
-    steps.insert(node.step);
     if (node.counts_for_coverage) {
       row.recorded_ns += node.recorded_duration_ns;
       row.work_known = row.work_known || node.work_from == WorkSource::kArguments ||
@@ -139,7 +136,7 @@ void DescribeNodes(const MeasuredRank& rank, RankRow& row) {
   row.coverage = row.coverages.front();
   row.delay_ns = GapsNs(data);
   row.real_ns = RealUnionNs(rank);
-  row.recorded_steps = static_cast<std::int64_t>(std::max<std::size_t>(steps.size(), 1));
+  row.recorded_steps = CountRecordedSteps(data);
 }
 
 Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis) {

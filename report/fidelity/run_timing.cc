@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/text_in.h"
+#include "report/nodes/step_times.h"
 #include "timing/wiring.h"
 
 namespace reprise {
@@ -113,21 +114,16 @@ class Builder {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
       actor_of_.clear();
-      std::set<std::int32_t> steps;
       for (const NodeInfo& node : ranks_[r].data().nodes) {
         if (node.recorded_elapsed_ns == NodeInfo::kUnknownNs) {
           return BadInput("it was written by an earlier version, without delays");
         }
         AddNode(&node, node.recorded_elapsed_ns, node.recorded_delay_ns);
         timing_.actor.back() = ActorOf(r, node.actor);
-        if (node.step >= 0) {
-          steps.insert(node.step);
-        }
       }
       const auto step_ns = NumberFact(ranks_[r].data(), kFactRecordedStepNs);
       timing_.recorded_pass_ns = std::max(
-          timing_.recorded_pass_ns,
-          step_ns.value_or(0) * static_cast<std::int64_t>(std::max<std::size_t>(steps.size(), 1)));
+          timing_.recorded_pass_ns, step_ns.value_or(0) * CountRecordedSteps(ranks_[r].data()));
     }
     timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
     return timing_.recorded_pass_ns > 0 ? Status{} : BadInput("the recorded step time is unknown");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/median.h"
@@ -45,6 +46,16 @@ std::vector<std::int64_t> StepTimesNs(std::span<const MeasuredRank> ranks) {
     }
   }
   return Means(of_iteration);
+}
+
+std::int64_t CountRecordedSteps(const RankData& data) {
+  std::set<std::int32_t> steps;
+  for (const NodeInfo& node : data.nodes) {
+    if (node.step >= 0) {
+      steps.insert(node.step);
+    }
+  }
+  return std::max<std::int64_t>(std::ssize(steps), 1);
 }
 
 std::optional<std::int64_t> MedianStepNs(const MeasuredRank& rank) {

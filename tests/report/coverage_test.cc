@@ -54,6 +54,16 @@ TEST(Coverage, TheAdviceIsAboutShapesOnlyWhereThereAreNone) {
   EXPECT_THAT(Analyze(run).verdict.caution, Not(HasSubstr("record_shapes")));
 }
 
+TEST(Coverage, WorkOutsideTheStepsMakesNoStep) {
+  RunData run = MakeRun();
+  const std::int64_t steps = Analyze(run).ranks[0].recorded_steps;
+  NodeInfo outside = run.ranks[0].nodes[0];
+  outside.node_id = 1000;
+  outside.step = -1;
+  run.ranks[0].nodes.push_back(outside);
+  EXPECT_EQ(Analyze(run).ranks[0].recorded_steps, steps);
+}
+
 TEST(Coverage, ATenthAndWhatWasAskedForAreNoReason) {
   RunData run = RunOfUnknownWork();
   for (RankData& rank : run.ranks) {
