@@ -188,6 +188,8 @@ TransferTime Network::TimeOf(CommKind kind, double bytes, const GroupShape& shap
       case CommKind::kRecv:
         consider(Direct(kind, bytes, shape, short_protocol));
         break;
+      case CommKind::kUnknown:
+        return {};  // cannot be modelled: callers take its recorded time
     }
   }
   return best;
