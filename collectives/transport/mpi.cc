@@ -89,6 +89,8 @@ class MpiGroupComm final : public GroupComm {
       case CommKind::kSend:
       case CommKind::kRecv:
         return call.StartPointToPoint();
+      case CommKind::kUnknown:
+        break;
     }
     return UsageError("unknown kind of transfer");
   }
