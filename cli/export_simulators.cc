@@ -11,6 +11,8 @@
 #include "core/text.h"
 #include "et_schema/chakra_json.h"
 #include "et_schema/trace_set.h"
+#include "replayer/plan/option_texts.h"
+#include "replayer/plan/rank_mapping.h"
 
 namespace reprise {
 namespace {
@@ -96,6 +98,34 @@ Status CheckFilePerRank(const TraceSet& set, std::string_view what, bool all) {
                                    "and disk space for as many files");
 }
 
+Result<astra_sim::Ranks> AllRanks(const TraceSet& set, bool all) {
+  REPRISE_TRY(set.Verify());
+  REPRISE_TRY(CheckFilePerRank(set, "ASTRA-sim reads a file of each rank", all));
+  return astra_sim::LoadRanks(set.directory);
+}
+
+// Numbered from 0. A group keeps the members that are there.
+Result<astra_sim::Ranks> ChosenRanks(const TraceSet& set, const PartOptions& part,
+                                     Diagnostics& diagnostics) {
+  ReplayOptions options;
+  options.part = part;
+  REPRISE_ASSIGN(const RankMapping mapping,
+                 MapRanks(set, options, static_cast<int>(part.ranks.size())));
+  astra_sim::Ranks ranks{.directory = set.directory, .name = set.name};
+  for (const auto& [id, group] : mapping.groups) {
+    ranks.groups[id] = {.id = id, .description = group.description, .ranks = group.ranks};
+  }
+  for (std::size_t i = 0; i < mapping.replayed.size(); ++i) {
+    const std::int32_t rank = mapping.replayed[i];
+    REPRISE_TRY(set.VerifyFile(rank));
+    REPRISE_ASSIGN(const Graph graph, Graph::Load(set.files.at(rank)));
+    REPRISE_ASSIGN(Graph rewritten,
+                   RewriteFor(graph, mapping, static_cast<std::int32_t>(i), diagnostics));
+    ranks.graphs.push_back(std::move(rewritten));
+  }
+  return ranks;
+}
+
 Status WriteOneJson(const std::string& input, const std::string& output, bool force,
                     std::uint64_t& nodes) {
   REPRISE_ASSIGN(OutputFile file, OutputFile::Create(output, force));
@@ -109,6 +139,9 @@ Status WriteOneJson(const std::string& input, const std::string& output, bool fo
 void AddSimulatorOptions(CLI::App& app, SimulatorFlags& flags) {
   const std::string others = app.option_defaults()->get_group();
   app.option_defaults()->group("ASTRA-sim");
+  app.add_option("--ranks", flags.ranks,
+                 "recorded ranks to export, e.g. 0-3,6: they become a set of their own, and what "
+                 "they exchange with others takes its recorded time");
   app.add_option("--mode", flags.mode,
                  "replay: everything takes its recorded time; network: transfers are simulated; "
                  "roofline: work takes what its FLOPs and bytes need, too")
@@ -151,18 +184,15 @@ Status ExportAstraSim(const std::string& input, const std::string& output,
   if (!fs::is_directory(input, error)) {
     return UsageError(fmt::format("{}: --to astra-sim takes the directory of a trace set", input));
   }
-  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(input));
-  if (!set.missing.empty()) {
-    return BadInput(fmt::format(
-        "{}: {}, and ASTRA-sim needs every rank's; bring them, or take what is there: `reprise "
-        "export --to chakra-json` writes a file of each rank, and `reprise simulate --ranks {}` "
-        "simulates them",
-        input, set.MissingRanks(), PresentRanks(set)));
+  PartOptions part;
+  if (!flags.ranks.empty()) {
+    REPRISE_ASSIGN(part.ranks, ParseNumbers(flags.ranks, "--ranks"));
   }
-  REPRISE_TRY(set.Verify());
-  REPRISE_TRY(CheckFilePerRank(set, "ASTRA-sim reads a file of each rank", all));
-  astra_sim::Request request{.set_directory = input,
-                             .output_directory = output,
+  REPRISE_ASSIGN(const TraceSet set, OpenChosen(input, part));
+  Diagnostics diagnostics;
+  REPRISE_ASSIGN(const astra_sim::Ranks ranks,
+                 part.ranks.empty() ? AllRanks(set, all) : ChosenRanks(set, part, diagnostics));
+  astra_sim::Request request{.output_directory = output,
                              .mode = flags.mode == "replay"    ? Mode::kReplay
                                      : flags.mode == "network" ? Mode::kNetwork
                                                                : Mode::kRoofline,
@@ -173,8 +203,10 @@ Status ExportAstraSim(const std::string& input, const std::string& output,
                              .track_memory = flags.track_memory,
                              .force = force,
                              .costs = OperatorCosts()};
-  REPRISE_ASSIGN(request.machine, MakeMachine(flags, set.world_size));
-  REPRISE_ASSIGN(const astra_sim::Report report, astra_sim::Export(request));
+  REPRISE_ASSIGN(request.machine,
+                 MakeMachine(flags, static_cast<std::int32_t>(ranks.graphs.size())));
+  REPRISE_ASSIGN(astra_sim::Report report, astra_sim::Export(ranks, request));
+  report.diagnostics.Merge(diagnostics);
   PrintReport(report, output);
   return {};
 }

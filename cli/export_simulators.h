@@ -11,6 +11,7 @@
 namespace reprise {
 
 struct SimulatorFlags {
+  std::string ranks;  // of a set; empty: all
   std::string mode = "network", host = "auto", host_gaps = "keep";
   std::vector<std::string> topology = {"ring"};
   std::vector<std::int32_t> npus;

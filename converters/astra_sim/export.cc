@@ -57,40 +57,22 @@ std::map<std::string, std::string> GroupIds(const SetTransfers& transfers) {
 }
 
 Result<std::map<std::string, ProcessGroup>> WrittenGroups(
-    const TraceSet& set, const std::map<std::string, std::string>& ids) {
+    const Ranks& ranks, const std::map<std::string, std::string>& ids) {
   if (ids.size() > static_cast<std::size_t>(kHighestGroup)) {
-    return BadInput(fmt::format("{}: {} process groups, ASTRA-sim can number {}", set.directory,
+    return BadInput(fmt::format("{}: {} process groups, ASTRA-sim can number {}", ranks.directory,
                                 ids.size(), kHighestGroup));
   }
   ProcessGroup world{.id = "0"};
-  world.ranks.resize(static_cast<std::size_t>(set.world_size));
+  world.ranks.resize(ranks.graphs.size());
   std::iota(world.ranks.begin(), world.ranks.end(), 0);
   std::map<std::string, ProcessGroup> out = {{"0", world}};  // messages may be of none
   for (const auto& [id, written] : ids) {
-    const auto known = set.groups.find(id);
+    const auto known = ranks.groups.find(id);
     ProcessGroup& group = out[written];
-    group = known == set.groups.end() ? world : known->second;
+    group = known == ranks.groups.end() ? world : known->second;
     group.id = written;
   }
   return out;
-}
-
-Result<std::vector<Graph>> LoadSet(const Request& request, TraceSet& set) {
-  REPRISE_ASSIGN(set, TraceSet::Open(request.set_directory));
-  if (set.world_size < 2) {
-    return UsageError(fmt::format(
-        "{}: a set of one rank; ASTRA-sim simulates networks of at least two", set.directory));
-  }
-  std::vector<Graph> graphs;
-  for (const auto& [rank, file] : set.files) {
-    REPRISE_ASSIGN(Graph graph, Graph::Load(file));
-    if (graph.metadata().rank != rank) {
-      return BadInput(fmt::format("{}: its header says rank {}, its name {}", file,
-                                  graph.metadata().rank, rank));
-    }
-    graphs.push_back(std::move(graph));
-  }
-  return graphs;
 }
 
 HostPlace DecideHost(const Request& request, const std::vector<Graph>& graphs) {
@@ -175,15 +157,36 @@ std::vector<Graph::Index> After(std::size_t nodes, const std::vector<Graph::Inde
 
 }  // namespace
 
-Result<Report> Export(const Request& request) {
-  TraceSet set;
-  REPRISE_ASSIGN(const std::vector<Graph> graphs, LoadSet(request, set));
-  REPRISE_TRY(Check(request.machine, request.mode, set.world_size));
-  const std::string name = PlainName(set.name);
+Result<Ranks> LoadRanks(const std::string& directory) {
+  REPRISE_ASSIGN(TraceSet set, TraceSet::Open(directory));
+  Ranks ranks{.directory = directory, .name = set.name, .groups = std::move(set.groups)};
+  for (const auto& [rank, file] : set.files) {
+    REPRISE_ASSIGN(Graph graph, Graph::Load(file));
+    if (graph.metadata().rank != rank) {
+      return BadInput(fmt::format("{}: its header says rank {}, its name {}", file,
+                                  graph.metadata().rank, rank));
+    }
+    ranks.graphs.push_back(std::move(graph));
+  }
+  return ranks;
+}
+
+Result<Report> Export(const Ranks& ranks, const Request& request) {
+  const std::vector<Graph>& graphs = ranks.graphs;
+  const auto size = static_cast<std::int32_t>(graphs.size());
+  if (size < 2) {
+    return UsageError(
+        fmt::format("{}: one rank, and ASTRA-sim simulates networks of at least two; `reprise "
+                    "simulate --ranks` "
+                    "simulates one",
+                    ranks.directory));
+  }
+  REPRISE_TRY(Check(request.machine, request.mode, size));
+  const std::string name = PlainName(ranks.name);
   REPRISE_ASSIGN(OutputFiles output,
                  OutputFiles::Directory(request.output_directory, name, request.force));
-  Report report{.ranks = set.world_size};
-  const SetTransfers transfers = MatchSet(graphs, set.groups, report.diagnostics);
+  Report report{.ranks = size};
+  const SetTransfers transfers = MatchSet(graphs, ranks.groups, report.diagnostics);
   std::vector<RankTensors> tensors;
   std::vector<std::vector<std::vector<Graph::Index>>> more_deps;
   for (const Graph& graph : graphs) {
@@ -199,7 +202,7 @@ Result<Report> Export(const Request& request) {
     REPRISE_ASSIGN(order, OrderTransfers(graphs, transfers, more_deps));
   }
   const std::map<std::string, std::string> ids = GroupIds(transfers);
-  REPRISE_ASSIGN(const auto groups, WrittenGroups(set, ids));
+  REPRISE_ASSIGN(const auto groups, WrittenGroups(ranks, ids));
   const SetPlan plan{request, DecideHost(request, graphs), transfers, ids};
   for (std::size_t r = 0; r < graphs.size(); ++r) {
     const RankPlan rank{graphs[r], transfers.match_of[r], After(graphs[r].size(), order[r]),
@@ -209,7 +212,7 @@ Result<Report> Export(const Request& request) {
   }
   const std::string directory = std::filesystem::path(output.Temporary(0)).parent_path().string();
   REPRISE_TRY(WriteMachineFiles(directory, name, request.machine, request.mode,
-                                request.track_memory, set.world_size));
+                                request.track_memory, size));
   REPRISE_TRY(output.Publish(groups));
   return report;
 }

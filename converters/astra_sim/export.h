@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "converters/astra_sim/machine_files.h"
 #include "converters/operation_cost.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
+#include "et_schema/graph.h"
+#include "et_schema/trace_set.h"
 
 namespace reprise::astra_sim {
 
@@ -21,8 +24,17 @@ enum class HostPlace : std::uint8_t {
   kNpu,
 };
 
+// What is exported: the graph of every rank, by rank, and the groups that they name.
+struct Ranks {
+  std::string directory, name;  // of the set
+  std::map<std::string, ProcessGroup> groups;
+  std::vector<Graph> graphs;
+};
+
+// All of a set; bad input if a rank's file is missing.
+[[nodiscard]] Result<Ranks> LoadRanks(const std::string& directory);
+
 struct Request {
-  std::string set_directory;
   std::string output_directory;
   Machine machine;
   Mode mode = Mode::kNetwork;
@@ -47,6 +59,6 @@ struct Report {
 
 // Writes the set and the machine's files into a directory, or nothing. Usage error if the set has
 // one rank, which ASTRA-sim refuses, or if the machine does not fit; bad input as the readers say.
-[[nodiscard]] Result<Report> Export(const Request& request);
+[[nodiscard]] Result<Report> Export(const Ranks& ranks, const Request& request);
 
 }  // namespace reprise::astra_sim

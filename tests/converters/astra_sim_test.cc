@@ -63,12 +63,12 @@ class ExportedSet : public ::testing::Test {
                              metadata));
     }
     EXPECT_TRUE(WriteGroups(scratch_.File("in"), {{"0", world}, {"1", {"1", "", world.ranks}}}));
-    request.set_directory = scratch_.File("in");
     request.output_directory = scratch_.File("out");
     if (request.machine.dimensions.empty()) {
       request.machine.dimensions = {{Topology::kRing, world.ranks.back() + 1, 50, 500}};
     }
-    return astra_sim::Export(request);
+    REPRISE_ASSIGN(const Ranks ranks, LoadRanks(scratch_.File("in")));
+    return astra_sim::Export(ranks, request);
   }
   std::vector<Node> Exported(int rank) {
     auto nodes = ReadTrace(scratch_.File("out/x." + std::to_string(rank) + ".et"));

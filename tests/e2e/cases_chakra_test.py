@@ -53,6 +53,23 @@ class SimulatorsInputs(program.ProgramTest):
         self.assertIn("those of rank 0 are written",
                       self.run_program("export", out, "--to", "chakra-json", "-o", self.dir / "json").stdout)
 
+    def test_a_part_of_a_set_is_exported(self):
+        out = self.dir / "part"
+        self.run_program("convert", program.TRACES / "gloo_comms" / "gpt_tp4", "-o", out)
+        next(out.glob("*.3.et")).unlink()
+        whole, part = self.dir / "whole", self.dir / "two"
+        refused = self.run_program("export", out, "--to", "astra-sim", "-o", whole, expect=BAD_INPUT).stderr
+        self.assertIn("--ranks 0-2", refused)
+        done = self.run_program("export", out, "--to", "astra-sim", "--ranks", "0,2", "-o", part).stdout
+        self.assertIn("2 ranks, ", done)
+        self.assertEqual(len(list(part.glob("*.et"))), 2)
+        groups = json.loads((part / "comm_groups.json").read_text())
+        self.assertTrue(all(ranks == [0, 1] for ranks in groups.values()), groups)
+        gone = self.run_program("export", out, "--to", "astra-sim", "--ranks", "0,3", "-o", whole, expect=2).stderr
+        self.assertIn("no file of rank 3", gone)
+        alone = self.run_program("export", out, "--to", "astra-sim", "--ranks", "1", "-o", whole, expect=2).stderr
+        self.assertIn("reprise simulate --ranks", alone)
+
     def check_ring(self, case):
         out, _ = self.converted(case)
         self.run_program("validate", "--timing", out)
