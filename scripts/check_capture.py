@@ -52,7 +52,7 @@ SIZES = {"byte": 1, "char": 1, "bool": 1, "int8": 1, "uint8": 1, "float8": 1, "h
 
 # Notes of a conversion that can name a difference (core/counters.def). NAME_ns has the time of NAME.
 EVENTS = ("kineto_event_without_time", "duplicate_device_event", "device_event_of_another_step", "device_category_left_out",
-          "stream_sync_left_out")
+          "stream_sync_left_out", "transfer_part_left_out")
 CUTS = ("stream_overlap", "duration_damaged", "transfer_end_late")
 NAMED_BY = {
     "count": EVENTS,

@@ -309,6 +309,72 @@ TEST_F(Reading, AscendsEventsAreReadByTheirArguments) {
   EXPECT_EQ(got->trace.Edge(*work, *waits), EdgeReason::kSync);
 }
 
+// Its queue of operators launches from another thread than the operator's: arrows know the latter.
+// Shapes are text, and transfers have rows with a count and a type.
+TEST_F(Reading, AscendsArrowsShapesAndTransfers) {
+  const auto event = [](const char* phase, const char* name, int pid, int tid, const char* ts) {
+    return json{{"ph", phase}, {"name", name}, {"pid", pid}, {"tid", tid}, {"ts", ts}};
+  };
+  const auto named = [&](int pid, const char* name) {
+    json out = event("M", "process_name", pid, 0, "0");
+    out["args"] = {{"name", name}};
+    return out;
+  };
+  const auto spans = [&](const char* name, int pid, int tid, const char* ts, double us, json args) {
+    json out = event("X", name, pid, tid, ts);
+    out["dur"] = us;
+    out["args"] = std::move(args);
+    return out;
+  };
+  const auto arrow = [&](const char* phase, int pid, int tid, const char* ts, const char* id) {
+    json out = event(phase, "torch_to_npu", pid, tid, ts);
+    out["cat"] = "async_npu";
+    out["id"] = id;
+    return out;
+  };
+  json product = spans("aten::addmm", 10, 100, "100.000", 20,
+                       {{"Input Dims", "64;\r\n8,16;\r\n16,64;\r\n;\r\n"},
+                        {"Input type", "float;\r\nfloat;\r\nfloat;\r\nScalar;\r\nScalar"}});
+  json reduce = spans("c10d::allreduce_", 10, 100, "130.000", 20, json::object());
+  product["cat"] = reduce["cat"] = "cpu_op";
+  const auto got = Text(
+      json{named(30, "Ascend Hardware"), named(40, "HCCL"), product, reduce,
+           arrow("s", 10, 100, "105.000", "1700000000000205125"),
+           arrow("f", 30, 2, "205.125", "1700000000000205125"),
+           arrow("s", 10, 100, "135.000", "1700000000000300000"),
+           arrow("f", 40, 0, "300.000", "1700000000000300000"),
+           spans("MatMulV2", 30, 2, "205.125", 40,
+                 {{"Task Type", "AI_CORE"}, {"Physic Stream Id", 2}, {"connection_id", 3}}),
+           spans("hcom_allReduce__586_0_1", 40, 0, "300.000", 90,
+                 {{"connection_id", 4}, {"data_type", "BFP16"}, {"count", 1000}}),
+           spans("SDMA", 30, 4, "320.000", 10,
+                 {{"Task Type", "SDMA_SQE"}, {"Physic Stream Id", 4}, {"connection_id", 4}}),
+           spans("Memcpy", 40, 1, "310.000", 30, {{"task type", "Memcpy"}, {"size(Byte)", 2000}})}
+          .dump());
+  ASSERT_TRUE(got) << got.error().message;
+  const Node* work = got->trace.Find("MatMulV2");
+  ASSERT_NE(work, nullptr);
+  EXPECT_EQ(work->op, "aten::addmm");
+  EXPECT_EQ(work->op_class, OpClass::kGemm);
+  ASSERT_GE(work->inputs.size(), 3U);
+  ASSERT_NE(work->inputs[1].AsTensor(), nullptr);
+  EXPECT_EQ(work->inputs[1].AsTensor()->shape, (std::vector<std::int64_t>{8, 16}));
+  EXPECT_EQ(work->inputs[1].AsTensor()->dtype, DType::kFloat32);
+  EXPECT_EQ(work->inputs[2].AsTensor()->shape, (std::vector<std::int64_t>{16, 64}));
+  const Node* transfer = got->trace.Find("hcom_allReduce__586_0_1");
+  ASSERT_NE(transfer, nullptr);
+  ASSERT_TRUE(transfer->comm);
+  EXPECT_EQ(transfer->comm->kind, CommKind::kAllReduce);
+  EXPECT_EQ(transfer->comm->dtype, DType::kBFloat16);
+  EXPECT_EQ(transfer->comm->in_bytes, 2000);
+  EXPECT_NE(transfer->actor.id, work->actor.id);
+  EXPECT_EQ(DeviceNodes(got->trace).size(), 2U);  // the tasks of a transfer are no more work
+  EXPECT_EQ(got->diagnostics.CountOf("transfer_part_left_out"), 1U);
+  for (const auto& [name, counter] : got->diagnostics.Snapshot()) {
+    EXPECT_FALSE(name.starts_with("device_category_left_out")) << name;
+  }
+}
+
 TEST_F(Reading, DecimalsBeyondADouble) {
   const auto got = Case("17_nanoseconds_in_decimals");
   ASSERT_TRUE(got) << got.error().message;

@@ -86,6 +86,30 @@ void AddSync(element event, DeviceTrace& trace) {
        .source_correlation = IntegerOr(args["wait_on_cuda_event_record_corr_id"], -1)});
 }
 
+// "hcom_allReduce__586_0_1" with {"data_type": "FP32", "count": 4097000}: the number behind the
+// kind is the group's. A count is of what a rank gives; of a reduce_scatter, of what it gets.
+std::unique_ptr<CommAttributes> ReadHcclAttributes(std::string_view name, const JsonMember& args) {
+  constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
+      {"FP32", "Float"},  {"FP16", "Half"},  {"BFP16", "BFloat16"},
+      {"FP64", "Double"}, {"INT8", "Char"},  {"INT32", "Int"},
+      {"INT64", "Long"},  {"UINT8", "Byte"}, {"INT16", "Short"}};
+  auto comm = std::make_unique<CommAttributes>();
+  const std::string_view type = TextOr(args["data_type"]);
+  const auto* const known =
+      std::ranges::find(kTypes, type, [](const auto& one) { return one.first; });
+  if (known != std::end(kTypes)) {
+    comm->dtype = known->second;
+  }
+  const auto count = IntegerIn(args["count"]);
+  (name.find("reduceScatter") == std::string_view::npos ? comm->in_elements : comm->out_elements) =
+      count;
+  if (const std::size_t at = name.find("__"); at != std::string_view::npos) {
+    const std::string_view rest = name.substr(at + 2);
+    comm->group_name = rest.substr(0, rest.find('_'));
+  }
+  return comm;
+}
+
 }  // namespace
 
 DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSpan& span,
@@ -115,6 +139,8 @@ DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSp
        args["Process Group Name"].get(known) == simdjson::SUCCESS) &&
       args.get(all) == simdjson::SUCCESS) {
     out.comm = ReadCommAttributes(all);
+  } else if (out.name->starts_with("hcom_")) {
+    out.comm = ReadHcclAttributes(*out.name, args);
   }
   return out;
 }

@@ -49,6 +49,10 @@ bool EventBatch::Read(element root, const RawNumbers& raw) {
     part_.halves.push_back({.row = part_.rows.Find(process, thread), .at_ns = at_ns.value_or(0)});
     return at_ns.has_value();
   }
+  if ((form == "s" || form == "f") && TextOr(kind) == "async_npu") {
+    AddArrow(form == "s", root["id"], part_.rows.Find(process, thread), start, raw);
+    return true;
+  }
   const bool begins = form == "B";
   if (form != "X" && !begins) {
     return true;
@@ -147,6 +151,15 @@ void EventBatch::AddCall(std::string_view name, std::int32_t row, const EventSpa
                                 .end_ns = span.end_ns,
                                 .correlation = ReadCorrelation(args),
                                 .stream = IntegerIn(args["stream"])});
+}
+
+void EventBatch::AddArrow(bool begins, const JsonMember& id, std::int32_t row,
+                          const JsonMember& start, const RawNumbers& raw) {
+  const auto number = IntegerIn(id);
+  const auto at_ns = ReadMicroseconds(start, "ts", raw);
+  if (number && at_ns) {
+    part_.arrows.push_back({.begins = begins, .id = *number, .row = row, .at_ns = *at_ns});
+  }
 }
 
 void EventBatch::AddOther(element root, std::string_view category, std::int32_t row,

@@ -27,6 +27,7 @@ struct KinetoPart {
   std::vector<ModuleCall> modules;
   DeviceTrace device;
   std::vector<OtherEvent> others;
+  std::vector<LaunchArrow> arrows;
   std::vector<EventHalf> halves;
   std::vector<std::size_t> damaged;  // byte offsets
 };
@@ -47,6 +48,8 @@ class EventBatch {
                     const EventSpan& span, const JsonMember& args);
   void AddCall(std::string_view name, std::int32_t row, const EventSpan& span,
                const JsonMember& args);
+  void AddArrow(bool begins, const JsonMember& id, std::int32_t row, const JsonMember& start,
+                const RawNumbers& raw);
   void AddOther(simdjson::dom::element root, std::string_view category, std::int32_t row,
                 const EventSpan& span);
   void SetPlace(EventCategory category, EventHalf& half) const;

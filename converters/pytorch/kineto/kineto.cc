@@ -35,6 +35,7 @@ struct JoinedParts {
   EventRows rows;
   ProcessNames processes;
   std::vector<OtherEvent> others;
+  std::vector<LaunchArrow> arrows;
   std::vector<EventHalf> halves;
 };
 
@@ -50,6 +51,7 @@ void Renumber(KinetoPart& part, const KinetoTrace& trace, JoinedParts& all) {
   renumber(part.modules, &ModuleCall::thread);
   renumber(part.device.calls, &RuntimeCall::thread);
   renumber(part.others, &OtherEvent::row);
+  renumber(part.arrows, &LaunchArrow::row);
   renumber(part.halves, &EventHalf::row);
   for (EventHalf& half : part.halves) {
     using List = EventHalf::List;
@@ -87,6 +89,7 @@ JoinedParts Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
     AppendTo(trace.device.events, part.device.events);
     AppendTo(trace.device.syncs, part.device.syncs);
     AppendTo(all.others, part.others);
+    AppendTo(all.arrows, part.arrows);
     AppendTo(all.halves, part.halves);
   }
   return all;
@@ -233,7 +236,8 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   const std::size_t without_category = static_cast<std::size_t>(
       std::count_if(all.others.begin(), all.others.end(),
                     [](const OtherEvent& other) { return other.category->empty(); }));
-  PlaceOtherEvents(source.path(), all.others, all.rows, all.processes, trace.device, diagnostics);
+  PlaceOtherEvents(source.path(), all.others, all.arrows, all.rows, all.processes, trace.device,
+                   diagnostics);
   LeaveOutLostTimes(source.path(), trace, diagnostics);
   REPRISE_TRY(NumberThreads(source.path(), all.rows, all.processes, trace, diagnostics));
   AddBase(base_ns, trace);

@@ -75,6 +75,35 @@ bool IsTensorType(std::string_view type) {
   return ParseDType(type) != DType::kUnknown && type != "Scalar";
 }
 
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  return first == std::string_view::npos
+             ? ""
+             : text.substr(first, text.find_last_not_of(kSpace) + 1 - first);
+}
+
+// Ascend's form of dimensions and types: "32,3,224,224;\r\n64;\r\n;", "float;\r\nfloat;\r\nScalar".
+void AddTextArguments(std::string_view dims, std::string_view types, KinetoArguments& out) {
+  const std::vector<std::string_view> shapes = SplitText(dims, ';');
+  const std::vector<std::string_view> names = SplitText(types, ';');
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string_view type = Trimmed(names[i]);
+    const std::string_view text = i < shapes.size() ? Trimmed(shapes[i]) : "";
+    std::vector<std::int64_t> shape;
+    bool known = IsTensorType(type);
+    for (const std::string_view size : SplitText(text, ',')) {
+      const auto number = ParseNumber<std::int64_t>(Trimmed(size));
+      known = known && (number || text.empty());
+      if (number) {
+        shape.push_back(*number);
+      }
+    }
+    out.inputs.push_back(known ? Tensor(type, std::move(shape), {}) : Value{});
+    out.values_missing |= !known;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<KinetoArguments> ReadKinetoArguments(element args) {
@@ -84,6 +113,10 @@ std::unique_ptr<KinetoArguments> ReadKinetoArguments(element args) {
   auto types = args["Input type"].get_array();
   if (types.error() != simdjson::SUCCESS) {
     types = args["Input Type"].get_array();
+  }
+  if (const std::string_view text = TextOr(args["Input Dims"]); !text.empty()) {
+    AddTextArguments(text, TextOr(args["Input type"]), *out);
+    return out;
   }
   const auto strides = args["Input Strides"].get_array();
   const auto concrete = args["Concrete Inputs"].get_array();

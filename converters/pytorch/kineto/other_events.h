@@ -20,15 +20,28 @@ struct OtherEvent {
   DeviceEvent event;          // as which it is read
 };
 
+// One end of an arrow from a moment on a host's thread to the begin of what was launched then
+// (Ascend's "async_npu").
+struct LaunchArrow {
+  bool begins = false;  // the host's end
+  std::int64_t id = 0;
+  std::int64_t row = 0;
+  std::int64_t at_ns = 0;
+};
+
 // Moves what is device work, and calls of a runtime, to `trace`:
 // - device work names its stream; or it has a category, is on a row that is no host's, and the row
 //   is labelled as a device or the event has the id of what launched it. A category of which most
 //   events lie within other work of their streams marks that work and is none.
+//   What arrows lead to was launched where they begin, whatever ids it has.
+// - transfers of Ascend's library ("hcom_…") are work of a stream of their own, and the tasks
+// beside
+//   them are parts of them.
 // - a call is on a host's row and has the id of what it launched, or the name of a wait.
 // The rest is counted with its time: `stream_sync_left_out`; by category,
 // `device_category_left_out` and `host_category_left_out`.
 void PlaceOtherEvents(const std::string& path, std::vector<OtherEvent>& others,
-                      const EventRows& rows, const ProcessNames& names, DeviceTrace& trace,
-                      Diagnostics& diagnostics);
+                      const std::vector<LaunchArrow>& arrows, const EventRows& rows,
+                      const ProcessNames& names, DeviceTrace& trace, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch
