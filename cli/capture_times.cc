@@ -32,9 +32,16 @@ class TimesOfCapture {
     REPRISE_ASSIGN(const Plan plan, PlanOfWork(graph));
     const bool streams = HasStreams({&graph, 1});
     capture_.streams = capture_.streams || streams;
+    std::map<Graph::Index, double> parts_ns;  // further kernels of an operation, by its longest
     for (Graph::Index i = 0; i < graph.size(); ++i) {
-      if (IsOperation(graph, i, streams)) {
-        REPRISE_TRY(AddOperation(graph, plan, i));
+      if (plan.work[i].IsPart()) {
+        parts_ns[plan.work[i].part_of] += static_cast<double>(graph.duration_ns(i));
+      }
+    }
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      if (IsOperation(graph, i, streams) && !plan.work[i].IsPart()) {
+        const auto parts = parts_ns.find(i);
+        REPRISE_TRY(AddOperation(graph, plan, i, parts == parts_ns.end() ? 0 : parts->second));
       }
     }
     if (streams) {
@@ -51,8 +58,8 @@ class TimesOfCapture {
   }
 
  private:
-  Status AddOperation(const Graph& graph, const Plan& plan, Graph::Index i) {
-    const auto ns = static_cast<double>(graph.duration_ns(i));
+  Status AddOperation(const Graph& graph, const Plan& plan, Graph::Index i, double parts_ns) {
+    const double ns = static_cast<double>(graph.duration_ns(i)) + parts_ns;
     if (ns <= 0) {
       return {};
     }

@@ -62,7 +62,8 @@ Result<PlannedLaunches> LowerPlan(const Graph& graph, const ReplayOptions& optio
     planned.begin.push_back(static_cast<std::uint32_t>(planned.launches.size()));
   }
   for (Graph::Index i = 0; i < graph.size(); ++i) {
-    if (plan.work[i].IsPart() && !plan.work[plan.work[i].part_of].Computes()) {
+    if (plan.work[i].IsPart() && plan.work[i].Computes() &&
+        !plan.work[plan.work[i].part_of].Computes()) {
       HoldUnknown(graph, i, options, plan);
     }
   }

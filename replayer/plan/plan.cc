@@ -183,24 +183,34 @@ class Planner {
   void JoinParts() {
     std::unordered_map<std::int64_t, Graph::Index> whole;  // by record function
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
-      const Work& work = plan_.work[i];
-      if (work.Computes() && work.source == WorkSource::kArguments && graph_.rf_id(i) >= 0 &&
-          graph_.device_work(i) != nullptr) {
+      if (plan_.work[i].source == WorkSource::kArguments && IsOfOperation(i)) {
         whole.try_emplace(graph_.rf_id(i), i);
       }
     }
-    for (const auto& [i, operation] : unknown_) {
-      const auto found = whole.find(graph_.rf_id(i));
-      if (found != whole.end() && graph_.device_work(i) != nullptr) {
-        Work& work = plan_.work[i];
-        work.part_of = found->second;
+    for (Graph::Index i = 0; i < graph_.size(); ++i) {
+      Work& work = plan_.work[i];
+      const bool unknown = work.source == WorkSource::kUnknown || work.source == WorkSource::kNone;
+      const auto found = unknown && IsOfOperation(i) ? whole.find(graph_.rf_id(i)) : whole.end();
+      if (found == whole.end()) {
+        continue;
+      }
+      work.part_of = found->second;
+      if (work.source == WorkSource::kUnknown && plan_.work[found->second].Computes()) {
         work.mode = plan_.work[found->second].mode;
         work.source = WorkSource::kOperation;
         work.host_ns = work.gap_ns = 0;
-      } else {
+      }
+    }
+    for (const auto& [i, operation] : unknown_) {
+      if (plan_.work[i].source == WorkSource::kUnknown) {
         plan_.diagnostics.Count("unknown_work: " + operation, fmt::format("node {}", graph_.id(i)));
       }
     }
+  }
+
+  [[nodiscard]] bool IsOfOperation(Graph::Index i) const {
+    return plan_.work[i].type == WorkType::kCompute && graph_.device_work(i) != nullptr &&
+           graph_.rf_id(i) >= 0;
   }
 
   std::uint32_t NumberOfShapes(const OpCall& call) {

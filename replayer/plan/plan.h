@@ -47,7 +47,8 @@ struct Work {
   bool alone = false;     // a transfer whose other side is not replayed: recorded time
 
   static constexpr std::uint32_t kNoPart = UINT32_MAX;
-  // Launches nothing and takes no time: another kernel of its operation does its work.
+  // Another kernel's node is all of its operation. Where that one executes, this one launches
+  // nothing and takes no time.
   [[nodiscard]] bool IsPart() const { return part_of != kNoPart; }
 
   // On a device.

@@ -61,6 +61,12 @@ class CalibrateTest(ProgramTest):
         # The file stands in the way of another one.
         self.run_program("calibrate", trace, "--machine", base, "-o", fitted, expect=2)
 
+    def test_all_kernels_of_an_operation_are_one_point(self):
+        captures = [TRACES / "h100" / name for name in ("gpt_350m", "resnet50")]
+        errors = self.run_json("calibrate", *captures, "-o", self.dir / "h100.json")
+        self.assertLess(errors["unknown_share"], 0.02)
+        self.assertEqual(json.loads((self.dir / "h100.json").read_text())["device"]["name"], "NVIDIA H100-SXM5-80GB")
+
     def test_generated_jobs_take_fitted_times(self):
         fitted, job, run = self.dir / "fitted.json", self.dir / "job", self.dir / "run"
         self.run_program("calibrate", self.convert("gloo/gpt_single"), "--machine", self.cpus(), "-o", fitted)

@@ -160,7 +160,8 @@ TEST(Kinds, KernelsOfAnotherOrATimedOperationAreTimed) {
   ASSERT_TRUE(ParseOpModes("timed", options));
   const Plan timed = PlanOf(GraphOf(same.Metadata(), same.nodes), options);
   EXPECT_EQ(timed.work[1].host_ns, StreamTrace::kKernelNs);
-  EXPECT_FALSE(timed.work[1].IsPart());
+  EXPECT_EQ(timed.work[1].mode, ReplayMode::kTimed);
+  EXPECT_EQ(timed.work[1].source, WorkSource::kNone);
 }
 
 TEST(Kinds, OperationsWithoutElementsRunAndAreCounted) {
