@@ -81,7 +81,10 @@ Result<std::vector<std::unique_ptr<PreparedLaunch>>> PrepareAll(
 class Probe {
  public:
   static Result<Probe> Create(Device& device) {
-    Probe probe(device, device.info().is_cpu ? kCpuCopyBytes : kGpuCopyBytes);
+    const DeviceInfo& info = device.info();
+    const std::int64_t most = std::min(info.max_allocation_bytes / 4, info.memory_bytes / 16);
+    Probe probe(device,
+                info.is_cpu ? kCpuCopyBytes : std::clamp(most, kCpuCopyBytes, kGpuCopyBytes));
     REPRISE_ASSIGN(probe.stream_, device.CreateStream(false));
     for (auto& buffer : probe.buffers_) {
       REPRISE_ASSIGN(buffer, device.Allocate(probe.bytes_));
