@@ -183,6 +183,22 @@ TEST(TransferCases, NamesOfOtherLibraries) {
   }
 }
 
+TEST(TransferCases, KindsInNamesOfOtherLibraries) {
+  const std::pair<const char*, CommKind> kNames[] = {
+      {"void c10d::(anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(x)",
+       CommKind::kAllReduce},
+      {"void c10d::symmetric_memory::(anonymous namespace)::one_shot_all_reduce_kernel<float>(x)",
+       CommKind::kAllReduce},
+      {"multimem_all_gather_kernel<16>(x)", CommKind::kAllGather},
+      {"void vllm::cross_device_reduce_1stage<__half, 2>(vllm::RankData*)", CommKind::kAllReduce},
+      {"hcom_allGather__408_0_1", CommKind::kAllGather},
+      {"hcom_reduceScatter__408_0_1", CommKind::kReduceScatter},
+      {"ncclDevKernel_Reduce_Sum_f32_RING_LL(x)", CommKind::kReduce}};
+  for (const auto& [name, kind] : kNames) {
+    EXPECT_EQ(ParseNcclName(name).kind, kind) << name;
+  }
+}
+
 TEST(TransferCases, KernelWithoutAnything) {
   const ConvertedCase done = TransferCase("14_one_kernel_without_metadata");
   for (const std::size_t rank : {0U, 1U}) {

@@ -14,10 +14,24 @@ namespace reprise::pytorch {
 namespace {
 
 // Longer ones first where one is part of another.
+void ReplaceAll(std::string_view from, std::string_view to, std::string& text) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
 constexpr std::pair<std::string_view, CommKind> kKinds[] = {
     {"allreduce", CommKind::kAllReduce},         {"allgather", CommKind::kAllGather},
     {"reducescatter", CommKind::kReduceScatter}, {"alltoall", CommKind::kAllToAll},
     {"broadcast", CommKind::kBroadcast},         {"reduce", CommKind::kReduce},
+};
+// What other libraries call them ("void vllm::cross_device_reduce_1stage<…>(…)" is vLLM's
+// all_reduce), as kKinds does.
+constexpr std::pair<std::string_view, std::string_view> kOtherKinds[] = {
+    {"all_reduce", "allreduce"},          {"all_gather", "allgather"},
+    {"reduce_scatter", "reducescatter"},  {"all_to_all", "alltoall"},
+    {"cross_device_reduce", "allreduce"}, {"quickreduce", "allreduce"},
 };
 constexpr std::pair<std::string_view, DType> kNcclTypes[] = {
     {"float", DType::kFloat32}, {"f32", DType::kFloat32},       {"half", DType::kFloat16},
@@ -135,12 +149,8 @@ bool IsCommKernel(std::string_view name) {
   if (IsNcclKernel(name)) {
     return true;
   }
-  // "void vllm::cross_device_reduce_1stage<…>(…)", "c10d::(anonymous namespace)::…".
   std::string lower = LowerCase(name);
-  constexpr std::string_view kUnnamed = "(anonymous namespace)::";
-  for (std::size_t at = lower.find(kUnnamed); at != std::string::npos; at = lower.find(kUnnamed)) {
-    lower.erase(at, kUnnamed.size());
-  }
+  ReplaceAll("(anonymous namespace)::", "", lower);
   lower.resize(std::min(lower.find_first_of("<("), lower.size()));
   constexpr std::string_view kParts[] = {
       "msccl",  // RCCL's and Microsoft's: "mscclKernel_Sum_…", "mscclpp::…"
@@ -168,8 +178,13 @@ bool IsCommKernel(std::string_view name) {
 NcclName ParseNcclName(std::string_view name) {
   NcclName out;
   // The words of "nccldevkernel_allreduce_sum_f32_ring_ll(…)" before its arguments.
-  std::string lower = LowerCase(name.substr(0, name.find('(')));
+  std::string lower = LowerCase(name);
+  ReplaceAll("(anonymous namespace)::", "", lower);
+  lower.resize(std::min(lower.find('('), lower.size()));
   std::replace(lower.begin(), lower.end(), ' ', '_');
+  for (const auto& [written, kind] : kOtherKinds) {
+    ReplaceAll(written, kind, lower);
+  }
   const std::vector<std::string_view> words = SplitText(lower, '_');
   bool moves_bytes = false;
   for (const std::string_view word : words) {
