@@ -177,8 +177,7 @@ Result<Report> Export(const Ranks& ranks, const Request& request) {
   if (size < 2) {
     return UsageError(
         fmt::format("{}: one rank, and ASTRA-sim simulates networks of at least two; `reprise "
-                    "simulate --ranks` "
-                    "simulates one",
+                    "simulate --ranks` simulates one",
                     ranks.directory));
   }
   REPRISE_TRY(Check(request.machine, request.mode, size));

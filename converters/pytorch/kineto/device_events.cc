@@ -87,7 +87,8 @@ void AddSync(element event, DeviceTrace& trace) {
 }
 
 // "hcom_allReduce__586_0_1" with {"data_type": "FP32", "count": 4097000}: the number behind the
-// kind is the group's. A count is of what a rank gives; of a reduce_scatter, of what it gets.
+// kind is the group's. A count is of what a rank gives; of a reduce_scatter, scatter or receive, of
+// what it gets. An all_to_all's may be of one peer or of all: it is not taken.
 std::unique_ptr<CommAttributes> ReadHcclAttributes(std::string_view name, const JsonMember& args) {
   constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
       {"FP32", "Float"},  {"FP16", "Half"},  {"BFP16", "BFloat16"},
@@ -101,8 +102,13 @@ std::unique_ptr<CommAttributes> ReadHcclAttributes(std::string_view name, const 
     comm->dtype = known->second;
   }
   const auto count = IntegerIn(args["count"]);
-  (name.find("reduceScatter") == std::string_view::npos ? comm->in_elements : comm->out_elements) =
-      count;
+  const std::string kind = LowerCase(name);
+  const auto says = [&kind](std::string_view word) { return kind.find(word) != std::string::npos; };
+  if (says("scatter") || says("receive")) {
+    comm->out_elements = count;
+  } else if (!says("alltoall")) {
+    comm->in_elements = count;
+  }
   if (const std::size_t at = name.find("__"); at != std::string_view::npos) {
     const std::string_view rest = name.substr(at + 2);
     comm->group_name = rest.substr(0, rest.find('_'));

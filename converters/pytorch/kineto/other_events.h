@@ -33,12 +33,11 @@ struct LaunchArrow {
 // - device work names its stream; or it has a category, is on a row that is no host's, and the row
 //   is labelled as a device or the event has the id of what launched it. A category of which most
 //   events lie within other work of their streams marks that work and is none.
-//   What arrows lead to was launched where they begin, whatever ids it has.
-// - transfers of Ascend's library ("hcom_…") are work of a stream of their own, and the tasks
-// beside
-//   them are parts of them.
+// - the begin of an arrow launched what its end is at, whatever ids both have.
+// - a transfer of Ascend's library ("hcom_...") is work of a stream of its own. Tasks with its id
+//   are parts of it.
 // - a call is on a host's row and has the id of what it launched, or the name of a wait.
-// The rest is counted with its time: `stream_sync_left_out`; by category,
+// The rest is counted with its time: `stream_sync_left_out`, `transfer_part_left_out`; by category,
 // `device_category_left_out` and `host_category_left_out`.
 void PlaceOtherEvents(const std::string& path, std::vector<OtherEvent>& others,
                       const std::vector<LaunchArrow>& arrows, const EventRows& rows,
