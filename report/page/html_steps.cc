@@ -91,7 +91,7 @@ void StepClassSums::AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
   }
   for (std::size_t i = 0; i < data.nodes.size(); ++i) {
     const NodeInfo& node = data.nodes[i];
-    if (!node.counts_for_coverage) {
+    if (!node.counts_for_coverage || node.step < 0) {  // outside the steps
       continue;
     }
     const auto c = static_cast<std::size_t>(node.op_class);
