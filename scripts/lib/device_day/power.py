@@ -20,7 +20,7 @@ def sample(watts, stop):
         import pynvml
         pynvml.nvmlInit()
         handle = pynvml.nvmlDeviceGetHandleByIndex(0)
-    except Exception as error:  # no NVML here: said, not hidden
+    except Exception as error:  # reported: a machine may have no NVML
         watts["none"] = str(error)
         return
     while not stop.is_set():
