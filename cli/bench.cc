@@ -7,7 +7,7 @@
 #include <set>
 
 #include "cli/bench_kernels.h"
-#include "cli/bench_sweep.h"
+#include "cli/bench_variants.h"
 #include "cli/commands.h"
 #include "collectives/bench/collective_bench.h"
 #include "core/bytes.h"
@@ -29,7 +29,7 @@ struct BenchFlags {
   std::string dtype = "float";
   std::string op = "sum";
   std::vector<std::string> algorithms;
-  SweepFlags sweep;
+  VariantFlags variants;
   bool json = false;
 };
 
@@ -183,8 +183,8 @@ Result<int> Bench(Communicator& communicator, const BenchFlags& flags) {
   const bool prints = communicator.rank() == 0;
   REPRISE_ASSIGN(const BenchOptions options, OptionsOf(flags));
   REPRISE_TRY(ValidateBench(options, communicator.size()));
-  if (flags.sweep.sweep) {
-    return Sweep(communicator, options, NameOf(options), flags.sweep, flags.json);
+  if (flags.variants.asked) {
+    return ShowVariants(communicator, options, NameOf(options), flags.variants, flags.json);
   }
   REPRISE_ASSIGN(const auto names, communicator.AllGather(communicator.host()));
   const std::size_t hosts = std::set<std::string>(names.begin(), names.end()).size();
@@ -250,7 +250,7 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   sub->add_option(
       "--algo", flags->algorithms,
       "algorithm: NAME[,chunk=SIZE][,channels=N][,node=N]; `reprise list algorithms` lists them");
-  AddSweepFlags(*sub, flags->sweep);
+  AddVariantFlags(*sub, flags->variants);
   sub->add_flag("--json", flags->json, "results as JSON");
   const CommandBody kernels = AddBenchKernels(app, context);
   return [flags, context, sub, kernels]() {

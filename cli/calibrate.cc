@@ -8,14 +8,14 @@
 #include <cmath>
 #include <memory>
 
-#include "cli/capture_times.h"
 #include "cli/commands.h"
-#include "cli/output_file.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
+#include "et_schema/output_file.h"
 #include "machine/catalogue.h"
 #include "machine/machine_file.h"
+#include "predict/capture_times.h"
 
 namespace reprise {
 namespace {

@@ -13,9 +13,9 @@
 #include "cli/compare_recordings.h"
 #include "cli/compared_sides.h"
 #include "cli/given_path.h"
-#include "cli/output_file.h"
-#include "cli/sweep_figures.h"
 #include "core/shown_text.h"
+#include "et_schema/output_file.h"
+#include "predict/sweep/figures.h"
 #include "report/compare/compare_runs.h"
 #include "report/compare/condition.h"
 #include "report/page/html.h"
@@ -30,8 +30,8 @@ struct CompareFlags {
   CompareRequest request;
 };
 
-// A sweep changes what runs, so its figures are drawn of different traces too.
-bool IsSweep(const std::vector<std::string>& figures) {
+// Figures of layouts or batches compare runs of different traces.
+bool AreOfSeveralJobs(const std::vector<std::string>& figures) {
   return std::ranges::any_of(figures, [](const auto& figure) { return figure != kHeatMap; });
 }
 
@@ -130,7 +130,7 @@ Result<int> RunCompare(CompareFlags& given, bool verbose) {
     return DrawSweep(given.sides.front(), request, !given.conditions.empty());
   }
   request.sides = ParseSides(given.sides);
-  request.any_job = IsSweep(request.figures);
+  request.any_job = AreOfSeveralJobs(request.figures);
   // One run alone: its ranks.
   const bool recordings =
       HasTraceSet(request.sides) || (request.figures.empty() && IsOneRun(request.sides));
@@ -171,7 +171,7 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
          "the first is the baseline. LABEL=SET or LABEL=SET,SET,…: trace sets, whose "
          "operations are aligned with those of the other sides, which may be runs. One SET or RUN: "
-         "its ranks. The directory of a grid's sweep: figures of its configurations")
+         "its ranks. The directory of a sweep: figures of its configurations")
       ->required()
       ->type_name("[LABEL=]RUN|SET[,…]");
   app.add_flag("--json", request.json, "one JSON object instead of text");

@@ -11,7 +11,6 @@
 #include "cli/counter_lines.h"
 #include "cli/link_summary.h"
 #include "cli/number_checks.h"
-#include "cli/operator_work.h"
 #include "cli/set_checks.h"
 #include "converters/converter.h"
 #include "converters/other_forms.h"
@@ -21,6 +20,7 @@
 #include "core/shown_text.h"
 #include "et_schema/json.h"
 #include "et_schema/trace_set.h"
+#include "predict/operator_work.h"
 
 namespace reprise {
 

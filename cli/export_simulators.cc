@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/operator_work.h"
-#include "cli/output_file.h"
 #include "converters/astra_sim/export.h"
 #include "core/text.h"
 #include "et_schema/chakra_json.h"
+#include "et_schema/output_file.h"
 #include "et_schema/trace_set.h"
+#include "predict/operator_work.h"
 #include "replayer/plan/option_texts.h"
 #include "replayer/plan/rank_mapping.h"
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "cli/folded_job.h"
 #include "collectives/matching/matching.h"
+#include "predict/folded_job.h"
 
 namespace reprise {
 namespace {

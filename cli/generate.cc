@@ -7,14 +7,13 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/generate_grid.h"
-#include "cli/operator_work.h"
-#include "cli/workload_effects.h"
-#include "cli/workload_flags.h"
+#include "cli/job_flags.h"
 #include "converters/operation_cost.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
+#include "predict/operator_work.h"
+#include "workload/job/options.h"
 
 namespace reprise {
 
@@ -31,10 +30,9 @@ inline void to_json(Json& json, const TransferRow& row) {
 namespace {
 
 struct GenerateFlags {
-  WorkloadFlags workload;
+  JobOptions job;
   std::string output;
   bool expand = false, json = false, force = false;
-  GridFlags grid;
 };
 
 // Whole numbers as such while they are exact.
@@ -88,40 +86,16 @@ void PrintSummary(const std::string& output, const Workload& w, const GenerateSu
   fmt::print("\nnote: a generated set has no durations; replay it, or simulate it\n");
 }
 
-// A grid's jobs are those of its study.
-Status CheckGridOptions(const GenerateFlags& flags) {
-  if (flags.expand) {
-    return UsageError(
-        "--expand: a grid's sets are folded; generate the one that you need by itself");
-  }
-  for (const auto& [name, value] : GivenWorkloadOptions(flags.workload)) {
-    return UsageError(
-        fmt::format("--{} is of one job, and the grid says what its jobs are; leave it out", name));
-  }
-  return {};
-}
-
 Result<int> RunGenerate(const GenerateFlags& flags) {
   if (flags.output.empty()) {
     return UsageError("give -o, the directory to create");
   }
-  if (!flags.grid.name.empty() || !flags.grid.hardware.empty()) {
-    if (!flags.workload.what.empty() || flags.grid.name.empty() || flags.grid.hardware.empty()) {
-      return UsageError("a grid takes --grid NAME, --hardware NAME and -o, and no workload");
-    }
-    REPRISE_TRY(CheckGridOptions(flags));
-    REPRISE_TRY(GenerateGrid(flags.grid, flags.output, flags.force, flags.json));
-    return 0;
-  }
-  if (flags.workload.what.empty()) {
+  if (flags.job.what.empty()) {
     return UsageError("give a preset (`reprise list models`) or a description");
   }
-  if (flags.grid.index_only) {
-    return UsageError("--index-only is of a grid; give --grid and --hardware, or leave it out");
-  }
   GenerateRequest request{.directory = flags.output, .expand = flags.expand, .force = flags.force};
-  REPRISE_ASSIGN(request.workload, MakeWorkload(flags.workload));
-  REPRISE_TRY(CheckWorkloadEffects(flags.workload, request.workload));
+  REPRISE_ASSIGN(request.workload, MakeJob(flags.job));
+  REPRISE_TRY(CheckEffects(flags.job, request.workload));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
   if (flags.json) {
@@ -139,19 +113,12 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
 CommandBody RegisterGenerate(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Generate the trace set of a training job from a description");
   auto flags = std::make_shared<GenerateFlags>();
-  app.add_option("workload", flags->workload.what,
+  app.add_option("workload", flags->job.what,
                  "a preset (`reprise list models`), or a JSON file that describes the job");
   app.add_option("-o,--output", flags->output, "directory to create");
-  AddWorkloadOptions(app, flags->workload);
+  AddJobFlags(app, flags->job);
   app.add_flag("--expand", flags->expand,
                "write one file a rank, for programs that do not read folded sets");
-  app.add_option("--grid", flags->grid.name,
-                 "every configuration of a study in place of one workload: charllm")
-      ->group("Grid");
-  app.add_option("--hardware", flags->grid.hardware, "of the grid: h200x32, h100x64")
-      ->group("Grid");
-  app.add_flag("--index-only", flags->grid.index_only, "write the grid's index and no sets")
-      ->group("Grid");
   app.add_flag("--force", flags->force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable summary on stdout");
   return [flags] { return RunGenerate(*flags); };

@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "et_schema/rank_classes.h"
 #include "machine/catalogue.h"
+#include "predict/sweep/run.h"
 
 namespace reprise {
 namespace {

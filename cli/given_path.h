@@ -11,9 +11,6 @@
 
 namespace reprise {
 
-// A sweep's rows, one a line.
-inline constexpr char kSweepRowsFile[] = "rows.jsonl";
-
 enum class PathKind : std::uint8_t {
   kMissing,
   kCapture,      // a directory of host traces and Kineto files
@@ -23,7 +20,7 @@ enum class PathKind : std::uint8_t {
   kRun,          // a directory that replay or monitor wrote
   kRunFile,      // a file of one
   kRuns,         // a directory of runs
-  kSweep,        // a directory that simulate --sweep wrote
+  kSweep,        // a directory that sweep wrote
   kPackage,      // a file that pack wrote
   kPage,         // .html
   kOther,

@@ -16,6 +16,7 @@
 #include "kernels/kernel.h"
 #include "machine/catalogue.h"
 #include "machine/machine_file.h"
+#include "predict/sweep/sweep.h"
 #include "telemetry/sampler.h"
 #include "workload/job/generate.h"
 #include "workload/job/parse.h"
@@ -107,6 +108,14 @@ Json Models() {
                     {"parameters", CountParameters(*workload)},
                     {"ranks", workload->layout.ranks()},
                     {"source", preset.source}});
+  }
+  return rows;
+}
+
+Json Sweeps() {
+  Json rows = Json::array();
+  for (const BuiltinSweep& sweep : BuiltinSweeps()) {
+    REPRISE_ADD_FIELDS(rows.emplace_back(), sweep, name, jobs, machine, about, source)
   }
   return rows;
 }
@@ -239,8 +248,9 @@ constexpr Registry kRegistries[] = {
     {"models", "the models that generate knows by name", Models},
     {"schedules", "the orders of a pipeline's passes", Schedules},
     {"parallelisms", "the ways in which generate divides a job among ranks", Parallelisms},
-    {"machines", "the machines that simulate knows; --json: all their numbers", Machines,
+    {"machines", "the machines that simulate and predict know; --json: all their numbers", Machines,
      WholeMachines},
+    {"sweeps", "the sweeps that sweep knows by name", Sweeps},
     {"sources", "the telemetry sources, and those of this machine", nullptr},
 };
 

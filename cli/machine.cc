@@ -10,8 +10,8 @@
 #include "cli/launched_rank.h"
 #include "cli/measured_machine.h"
 #include "cli/number_checks.h"
-#include "cli/output_file.h"
 #include "core/shown_text.h"
+#include "et_schema/output_file.h"
 #include "machine/machine_file.h"
 #include "replayer/run_directory.h"
 

@@ -42,7 +42,6 @@ struct ReplayFlags {
   std::string time_scale, stretch;
   std::vector<std::string> algorithms;
   int ranks_per_process = 1;
-  int all_ranks = 0;  // --fold; 0: not given
   std::string staging_chunk;
   SettingFlags settings;
   PartFlags part;
@@ -83,14 +82,9 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   app.add_option("--staging-chunk", flags.staging_chunk,
                  "chunk size for copies between device and network; 0: one copy for each transfer "
                  "(default: 4MiB with GPUs, else 0)");
-  auto* const per_process =
-      app.add_option("--ranks-per-process", flags.ranks_per_process,
-                     "ranks that each process replays, each on threads of its own (default: 1)")
-          ->check(CLI::Range(1, kMaxRanksPerProcess));
-  app.add_option("--fold", flags.all_ranks, "the former name: ranks of all processes together")
-      ->check(Positive())
-      ->excludes(per_process)
-      ->group("");
+  app.add_option("--ranks-per-process", flags.ranks_per_process,
+                 "ranks that each process replays, each on threads of its own (default: 1)")
+      ->check(CLI::Range(1, kMaxRanksPerProcess));
   app.add_option("--host-gaps", flags.host_gaps,
                  "host time between operations: keep, untraced (without the estimated cost of "
                  "tracing), drop, scale:F, or auto: untraced where the capture has the estimate, "
@@ -288,11 +282,6 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   REPRISE_TRY(communicator->Agree(torch));
   REPRISE_TRY(communicator->Agree(PrepareBackend(flags.device, context, request)));
   const bool first = communicator->rank() == 0;
-  if (first && flags.all_ranks > 0) {
-    LogWarning(
-        "--fold is renamed and goes in the next release: use --ranks-per-process, the ranks of one "
-        "process instead of all");
-  }
   if (first && !request.device_reason.empty() && !flags.quiet) {
     fmt::print(stderr, "device: {} ({})\n", request.options.backend, request.device_reason);
   }
@@ -303,11 +292,11 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   CatchInterrupts();
   request.interrupted = PendingInterrupt;
   const auto replay = request.options.preset == ReplayPreset::kDry ? DryReplay : Replay;
-  const bool several = flags.ranks_per_process > 1 || flags.all_ranks > 0;
-  const int ranks =
-      flags.all_ranks > 0 ? flags.all_ranks : flags.ranks_per_process * communicator->size();
-  const auto outcome = several ? ReplayRanksOfProcess(request, *communicator, ranks, replay)
-                               : replay(request, *communicator);
+  const auto outcome =
+      flags.ranks_per_process > 1
+          ? ReplayRanksOfProcess(request, *communicator,
+                                 flags.ranks_per_process * communicator->size(), replay)
+          : replay(request, *communicator);
   line.reset();
   if (!outcome) {
     return EndEarly(outcome.error(), *communicator);
@@ -325,7 +314,6 @@ Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
   return StartsProcesses(flags.runs) ? RunAsProcesses(flags.runs,
                                                       {.request = flags.request,
                                                        .ranks_per_process = flags.ranks_per_process,
-                                                       .all_ranks = flags.all_ranks,
                                                        .quiet = flags.quiet,
                                                        .json = flags.json},
                                                       context)

@@ -51,7 +51,7 @@ Status PrepareDirectoryOfRuns(const ReplayRequest& request) {
 
 Result<int> CountProcesses(const RunsFlags& flags, const RepeatedReplay& replay) {
   const ReplayOptions& options = replay.request.options;
-  if (flags.processes > 0 || replay.all_ranks > 0 || options.part.one_trace) {
+  if (flags.processes > 0 || options.part.one_trace) {
     return std::max(flags.processes, 1);
   }
   REPRISE_ASSIGN(const TraceSet set, OpenChosen(replay.request.set_directory, options.part));

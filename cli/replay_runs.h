@@ -21,7 +21,6 @@ void AddRunsFlags(CLI::App& app, RunsFlags& flags);
 struct RepeatedReplay {
   const ReplayRequest& request;
   int ranks_per_process = 1;
-  int all_ranks = 0;  // 0: not given
   bool quiet = false, json = false;
 };
 // With --runs into OUT/run1 … OUT/runK, of which it prints the median and the range of the step

@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "cli/commands.h"
-#include "cli/inference_phases.h"
-#include "cli/output_file.h"
 #include "cli/repeated_runs.h"
 #include "core/shown_text.h"
+#include "et_schema/output_file.h"
+#include "recordings/inference_phases.h"
 #include "report/analysis.h"
 #include "report/page/html.h"
 #include "report/sections/sections.h"

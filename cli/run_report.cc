@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/inference_phases.h"
 #include "cli/launched_rank.h"
 #include "core/shown_text.h"
+#include "recordings/inference_phases.h"
 #include "report/analysis.h"
 #include "report/sections/sections.h"
 #include "report/text/short_text.h"

@@ -12,8 +12,8 @@
 #include "cli/commands.h"
 #include "cli/kernel_bench_report.h"
 #include "cli/number_checks.h"
-#include "cli/output_file.h"
 #include "core/json_fields.h"
+#include "et_schema/output_file.h"
 #include "kernel_bench/tuning_file.h"
 
 namespace reprise {

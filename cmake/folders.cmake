@@ -48,3 +48,17 @@ function(reprise_folder name)
     add_subdirectory(${CMAKE_SOURCE_DIR}/${name})
   endif()
 endfunction()
+# reprise_embed(TARGET NAME HEADER FUNCTION FILES...): TARGET carries FILES as bytes, so that an installed program has them. HEADER
+# declares FUNCTION, which returns them (cmake/embed.cmake).
+function(reprise_embed target name header function)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/embedded_${name}.cc)
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${source} "-DFILES=${ARGN}" -DHEADER=${header} -DFUNCTION=${function}
+            -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
+  add_library(reprise_embedded_${name} STATIC ${source})
+  target_include_directories(reprise_embedded_${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE reprise_embedded_${name})
+endfunction()

@@ -4,11 +4,11 @@ set(left_out_files
   "kernels/.*/.*"
   "kernels/(device_lowering|index_bounds|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
   "collectives/bench/.*"
-  "collectives/transport/(folded|mpi.*)"
+  "collectives/transport/(threaded|mpi.*)"
   "kernel_bench/.*"
   "replayer/(device_choice|engine/.*|memory/.*|recording|replay|sampling|session|shared_set|work_sums)"
   "cli/(replay|replay_backend|replay_parts|replay_progress|replay_runs|devices|backend_options|library_options)"
-  "cli/(bench|bench_kernels|bench_sweep|kernel_bench_report|machine|measured_machine|tune)")
+  "cli/(bench|bench_kernels|bench_variants|kernel_bench_report|machine|measured_machine|tune)")
 # reprise_leave_out(LIST): without the sources that this build has no use for.
 function(reprise_leave_out list)
   if(REPRISE_REPLAY)

@@ -110,7 +110,7 @@ class Communicator {
   // Small enough to be sent at once by every transport (Open MPI's shared memory: 4 KiB), so that
   // it arrives although the receiver has posted nothing.
   static constexpr std::size_t kNoteBytes = 2000;
-  // Transports between processes take longer notes: folded ranks add an address.
+  // Transports between processes take longer notes: ranks as threads add an address.
   static constexpr std::size_t kCarriedNoteBytes = kNoteBytes + 32;
   // The last call after an abort, once everything worth keeping is written: waits up to
   // kAbortGraceNs for the other ranks to get as far. Returns where this process can then end in
@@ -144,7 +144,7 @@ constexpr int kMaxRanksPerProcess = 64;
 // `processes`, as evenly as it goes. Returns those of this process, in order. `processes` must
 // outlive them and is used for nothing else until they are gone; AbortNow is then its caller's.
 // Usage error for fewer ranks than processes, or over kMaxRanksPerProcess in one.
-[[nodiscard]] Result<std::vector<std::unique_ptr<Communicator>>> CreateFoldedCommunicators(
+[[nodiscard]] Result<std::vector<std::unique_ptr<Communicator>>> CreateThreadedCommunicators(
     Communicator& processes, int ranks);
 
 // This rank's place in a process group: the global ranks in group order, and its position in them.

@@ -90,7 +90,7 @@ ReplayResult Replay(const ReplayRequest& request, Communicator& communicator) {
 
 ReplayResult ReplayRanksOfProcess(const ReplayRequest& request, Communicator& processes, int ranks,
                                   const ReplayRank& replay) {
-  auto communicators = CreateFoldedCommunicators(processes, ranks);
+  auto communicators = CreateThreadedCommunicators(processes, ranks);
   if (!communicators) {
     return tl::unexpected<ReplayFailure>({communicators.error(), false});
   }

@@ -53,7 +53,7 @@ using ReplayResult = tl::expected<ReplayOutcome, ReplayFailure>;
 [[nodiscard]] ReplayResult Replay(const ReplayRequest& request, Communicator& communicator);
 
 // Replays `ranks` ranks on the processes of a communicator, each rank on a thread of its own
-// (CreateFoldedCommunicators assigns ranks to processes). `replay` is Replay or DryReplay.
+// (CreateThreadedCommunicators assigns ranks to processes). `replay` is Replay or DryReplay.
 // Collective; the outcome is that of this process's first rank.
 using ReplayRank = std::function<ReplayResult(const ReplayRequest&, Communicator&)>;
 [[nodiscard]] ReplayResult ReplayRanksOfProcess(const ReplayRequest& request,

@@ -4,7 +4,7 @@
     bench/peers/collectives.py [--ranks 2] [--kind all_reduce] [-b 64] [-e 268435456] [-f 4]
                                [--rounds 5] [--python PYTHON-WITH-TORCH] [--reprise build/reprise]
 
-Each round starts Reprise's sweep (bare MPI and MPI through Reprise alternate inside of one process) and then gloo. One table:
+Each round starts Reprise's comparison of variants (bare MPI and MPI through Reprise alternate inside of one process) and then gloo. One table:
 medians over rounds, and the spread of the ratio. Without torch the gloo columns are left out, and the output says so."""
 import argparse
 import json
@@ -39,7 +39,7 @@ def reprise_round(args, size):
     """Times in ns of the bare loop and of Reprise: three turns of each inside."""
     rows = run(["mpirun", "-n", str(args.ranks), args.reprise, "bench", "collectives", args.kind,
                 "-b", str(size), "-e", str(size), "-f", "2", "-n", str(iterations(size)), "-w", "2",
-                "-c", "0", "--sweep", "--rounds", "3", "--chunks", "1G", "--channels", "1",
+                "-c", "0", "--variants", "--rounds", "3", "--chunks", "1G", "--channels", "1",
                 "--json"])["results"]
     times = {row["algorithm"]: row["time_ns"] for row in rows}
     best = min((name for name in times if name != "bare MPI"), key=times.get)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Panels of a page's section as one SVG file, for documents: docs/images of docs/study.md are made with it. Needs Chromium.
 
-    reprise simulate --grid charllm --hardware h200x32 --until-steady -o study
+    reprise sweep charllm-h200x32 --until-steady -o study
     bench/predict/figure_svg.py study/figures.html --section "gpt3-175b: overlap and recomputation" \\
         --panels "Time throttled" "Highest temperature" -o throttling.svg
 """

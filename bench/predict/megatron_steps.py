@@ -65,7 +65,7 @@ class Simulator:
         total = 0
         for steps, layers, weight in extension(row):
             job.write_text(json.dumps(describe(row, steps, layers)))
-            total += weight * self.run("simulate", job, "--machine", machine_file, "--json")["step_time_ns"] / 1e9
+            total += weight * self.run("predict", job, "--machine", machine_file, "--json")["step_time_ns"] / 1e9
         return total
 
 

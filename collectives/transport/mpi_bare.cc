@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "collectives/bench/sweep.h"
+#include "collectives/bench/variants.h"
 #include "collectives/layout.h"
 #include "collectives/transport/mpi_state.h"
 

@@ -125,65 +125,6 @@ Extract MeanMetric(const std::string& metric) {
   };
 }
 
-std::vector<QuantityKind> SummaryKinds() {
-  using enum Better;
-  const auto watts = [](const Report& r) {
-    return r.energy_joules ? Values{r.mean_watts} : Values{};
-  };
-  const auto variation = [](const Report& r) {
-    return MeanOfPeaks(r, [](const PowerPeakRow& row) -> std::optional<double> {
-      return row.coefficient_of_variation;
-    });
-  };
-  const auto burstiness = [](const Report& r) {
-    return MeanOfPeaks(r, [](const PowerPeakRow& row) { return row.burstiness; });
-  };
-  const auto step_error = [](const Report& r) {
-    return r.verdict.ratio ? Values{*r.verdict.ratio - 1} : Values{};
-  };
-  const auto amount_per_step = [](auto member, auto per) {
-    return [member, per](const Report& r) { return Per(r.*member, per(r)); };
-  };
-  const std::string summary = "summary";
-  return {
-      {"time", "step time", summary, "seconds", kLower, Basis::kTime, StepSeconds},
-      {"exposed_comm", "exposed communication (mean)", summary, "seconds", kLower, Basis::kTime,
-       ExposedSeconds},
-      {"tokens_per_second", "tokens per second", summary, "1/s", kHigher, Basis::kTime,
-       amount_per_step(&Report::tokens, StepSeconds)},
-      {"samples_per_second", "samples per second", summary, "1/s", kHigher, Basis::kTime,
-       amount_per_step(&Report::samples, StepSeconds)},
-      {"energy", "energy of a step", summary, "joules", kLower, Basis::kEnergy, StepJoules},
-      {"tokens_per_joule", "tokens per joule", summary, "1/J", kHigher, Basis::kEnergy,
-       amount_per_step(&Report::tokens, StepJoules)},
-      {"samples_per_joule", "samples per joule", summary, "1/J", kHigher, Basis::kEnergy,
-       amount_per_step(&Report::samples, StepJoules)},
-      {"gflop_per_joule", "GFLOP per joule", summary, "GFLOP/J", kHigher, Basis::kEnergy,
-       GflopPerJoule},
-      {"power", "mean power", summary, "watts", kNeither, Basis::kPower, watts},
-      {"peak_power", "highest power of a meter", summary, "watts", kNeither, Basis::kPowerPeaks,
-       [](const Report& r) { return MostValue(r.thermal.peaks, &PowerPeakRow::max_watts); }},
-      {"power_variation", "power, deviation / mean", summary, "fraction", kLower,
-       Basis::kPowerPeaks, variation},
-      {"burstiness", "burstiness of power peaks", summary, "", kNeither, Basis::kPowerPeaks,
-       burstiness},
-      {"temperature", "highest temperature", summary, "celsius", kLower, Basis::kHeating,
-       [](const Report& r) { return MostValue(r.thermal.heating, &HeatingRow::max_celsius); }},
-      {"clock", "mean SM clock", summary, "hertz", kHigher, Basis::kMeasured,
-       MeanMetric("sm_clock")},
-      {"utilization", "GPU utilization", summary, "fraction", kNeither, Basis::kMeasured,
-       MeanMetric("gpu_utilization")},
-      {"throttled", "time throttled", summary, "fraction", kLower, Basis::kThrottling,
-       ThrottledShare},
-      {"coverage", "coverage, real", summary, "fraction", kNeither, Basis::kTime,
-       [](const Report& r) {
-         const bool replayed = r.coverage.amount > 0 && SimulatedMachine(r.manifest).empty();
-         return replayed ? Values{r.coverage.real} : Values{};
-       }},
-      {"step_error", "error of the step", summary, "fraction", kNeither, Basis::kTime, step_error},
-  };
-}
-
 // The names of some rows, in the order in which the runs have them.
 template <typename Row>
 std::vector<std::string> NamesOf(const std::vector<ComparedSide>& sides,
@@ -252,6 +193,65 @@ void AddCollectives(const std::vector<ComparedSide>& sides, std::vector<Quantity
 }
 
 }  // namespace
+
+std::vector<QuantityKind> SummaryKinds() {
+  using enum Better;
+  const auto watts = [](const Report& r) {
+    return r.energy_joules ? Values{r.mean_watts} : Values{};
+  };
+  const auto variation = [](const Report& r) {
+    return MeanOfPeaks(r, [](const PowerPeakRow& row) -> std::optional<double> {
+      return row.coefficient_of_variation;
+    });
+  };
+  const auto burstiness = [](const Report& r) {
+    return MeanOfPeaks(r, [](const PowerPeakRow& row) { return row.burstiness; });
+  };
+  const auto step_error = [](const Report& r) {
+    return r.verdict.ratio ? Values{*r.verdict.ratio - 1} : Values{};
+  };
+  const auto amount_per_step = [](auto member, auto per) {
+    return [member, per](const Report& r) { return Per(r.*member, per(r)); };
+  };
+  const std::string summary = "summary";
+  return {
+      {"time", "step time", summary, "seconds", kLower, Basis::kTime, StepSeconds},
+      {"exposed_comm", "exposed communication (mean)", summary, "seconds", kLower, Basis::kTime,
+       ExposedSeconds},
+      {"tokens_per_second", "tokens per second", summary, "1/s", kHigher, Basis::kTime,
+       amount_per_step(&Report::tokens, StepSeconds)},
+      {"samples_per_second", "samples per second", summary, "1/s", kHigher, Basis::kTime,
+       amount_per_step(&Report::samples, StepSeconds)},
+      {"energy", "energy of a step", summary, "joules", kLower, Basis::kEnergy, StepJoules},
+      {"tokens_per_joule", "tokens per joule", summary, "1/J", kHigher, Basis::kEnergy,
+       amount_per_step(&Report::tokens, StepJoules)},
+      {"samples_per_joule", "samples per joule", summary, "1/J", kHigher, Basis::kEnergy,
+       amount_per_step(&Report::samples, StepJoules)},
+      {"gflop_per_joule", "GFLOP per joule", summary, "GFLOP/J", kHigher, Basis::kEnergy,
+       GflopPerJoule},
+      {"power", "mean power", summary, "watts", kNeither, Basis::kPower, watts},
+      {"peak_power", "highest power of a meter", summary, "watts", kNeither, Basis::kPowerPeaks,
+       [](const Report& r) { return MostValue(r.thermal.peaks, &PowerPeakRow::max_watts); }},
+      {"power_variation", "power, deviation / mean", summary, "fraction", kLower,
+       Basis::kPowerPeaks, variation},
+      {"burstiness", "burstiness of power peaks", summary, "", kNeither, Basis::kPowerPeaks,
+       burstiness},
+      {"temperature", "highest temperature", summary, "celsius", kLower, Basis::kHeating,
+       [](const Report& r) { return MostValue(r.thermal.heating, &HeatingRow::max_celsius); }},
+      {"clock", "mean SM clock", summary, "hertz", kHigher, Basis::kMeasured,
+       MeanMetric("sm_clock")},
+      {"utilization", "GPU utilization", summary, "fraction", kNeither, Basis::kMeasured,
+       MeanMetric("gpu_utilization")},
+      {"throttled", "time throttled", summary, "fraction", kLower, Basis::kThrottling,
+       ThrottledShare},
+      {"coverage", "coverage, real", summary, "fraction", kNeither, Basis::kTime,
+       [](const Report& r) {
+         const bool replayed = r.coverage.amount > 0 && SimulatedMachine(r.manifest).empty();
+         return replayed ? Values{r.coverage.real} : Values{};
+       }},
+      {"step_error", "error of the step", summary, "fraction", kNeither, Basis::kTime, step_error},
+  };
+}
 
 std::vector<QuantityKind> FindQuantityKinds(const std::vector<ComparedSide>& sides) {
   std::vector<QuantityKind> kinds = SummaryKinds();

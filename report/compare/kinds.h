@@ -31,6 +31,7 @@ struct QuantityKind {
   std::function<QuantityValues(const Report&)> values;
 };
 
+[[nodiscard]] std::vector<QuantityKind> SummaryKinds();
 // The summary's, then classes, phases and collectives that any run has.
 [[nodiscard]] std::vector<QuantityKind> FindQuantityKinds(const std::vector<ComparedSide>& sides);
 

@@ -71,6 +71,16 @@ std::string WhyNoRatio(Basis basis, const Report& of, const Report& base) {
   return {};
 }
 
+ComparedRow RowOf(const QuantityKind& kind) {
+  return {.name = kind.name,
+          .label = kind.label,
+          .group = kind.group,
+          .unit = kind.unit,
+          .better = kind.better,
+          .cells = {},
+          .note = {}};
+}
+
 std::optional<ComparedRow> MakeRow(const std::vector<ComparedSide>& sides, const QuantityKind& kind,
                                    bool of_runs) {
   const auto report_of = [](const ComparedSide& side) {
@@ -88,14 +98,7 @@ std::optional<ComparedRow> MakeRow(const std::vector<ComparedSide>& sides, const
                           ? ""
                           : WhyNoRatio(kind.basis, *report, *base);
   }
-  return CompareValues({.name = kind.name,
-                        .label = kind.label,
-                        .group = kind.group,
-                        .unit = kind.unit,
-                        .better = kind.better,
-                        .cells = {},
-                        .note = {}},
-                       all, of_runs);
+  return CompareValues(RowOf(kind), all, of_runs);
 }
 
 }  // namespace
@@ -123,6 +126,11 @@ std::optional<ComparedRow> CompareValues(ComparedRow row, const std::vector<Side
     }
   }
   return any ? std::optional(std::move(row)) : std::nullopt;
+}
+
+ComparedRow SummaryRow(std::string_view name) {
+  const std::vector<QuantityKind> kinds = SummaryKinds();
+  return RowOf(*std::ranges::find(kinds, name, &QuantityKind::name));
 }
 
 std::string_view Name(Better better) {

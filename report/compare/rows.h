@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/compare/compared.h"
@@ -15,6 +16,9 @@ namespace reprise {
 [[nodiscard]] std::optional<ComparedRow> CompareValues(ComparedRow like,
                                                        const std::vector<SideValues>& sides,
                                                        bool repeats_are_runs);
+// A row of the summary without cells: "peak_power" with its label, unit and which way is better.
+// The name must be one of the summary's.
+[[nodiscard]] ComparedRow SummaryRow(std::string_view name);
 // Each quantity that a run of any side has, the summary's first.
 [[nodiscard]] std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides,
                                                          bool repeats_are_runs);

@@ -64,7 +64,7 @@ TEST(AlgorithmChoices, RefusesWhatDoesNotExist) {
   EXPECT_THAT(message("ring,colour=red"), HasSubstr("chunk=SIZE"));
 }
 
-// Every kind of collective can be had without MPI's own: folded ranks rely on it.
+// Every kind of collective can be had without MPI's own: ranks as threads rely on it.
 TEST(AlgorithmRegistry, CoversEveryCollective) {
   for (const CommKind kind : kCommKinds) {
     const auto all = BuiltinAlgorithms();

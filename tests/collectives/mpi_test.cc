@@ -72,24 +72,24 @@ TEST_F(Mpi, AlgorithmsAreExact) {
 }
 
 // Five ranks on every two processes: some have two, some three.
-class MpiFolded : public Mpi {
+class MpiThreaded : public Mpi {
  protected:
   static void RunFolded(const std::function<Status(Communicator&)>& body) {
     Run([&](Communicator& processes) -> Status {
       const int ranks = processes.size() * 5 / 2;
-      REPRISE_ASSIGN(const auto communicators, CreateFoldedCommunicators(processes, ranks));
+      REPRISE_ASSIGN(const auto communicators, CreateThreadedCommunicators(processes, ranks));
       return OnEach(communicators, body);
     });
   }
 };
-TEST_F(MpiFolded, EveryCollectiveIsExact) {
+TEST_F(MpiThreaded, EveryCollectiveIsExact) {
   RunFolded([](Communicator& c) { return ConformanceBody(c, false); });
 }
-TEST_F(MpiFolded, GroupsOverlap) { RunFolded(OverlappingGroupsBody); }
-TEST_F(MpiFolded, MessagesKeepTheirOrder) { RunFolded(OrderedMessagesBody); }
-TEST_F(MpiFolded, PlansAreExchanged) { RunFolded(PlansBody); }
-TEST_F(MpiFolded, NotesArrive) { RunFolded(NotesBody); }
-TEST_F(MpiFolded, KnowsItsPlace) {
+TEST_F(MpiThreaded, GroupsOverlap) { RunFolded(OverlappingGroupsBody); }
+TEST_F(MpiThreaded, MessagesKeepTheirOrder) { RunFolded(OrderedMessagesBody); }
+TEST_F(MpiThreaded, PlansAreExchanged) { RunFolded(PlansBody); }
+TEST_F(MpiThreaded, NotesArrive) { RunFolded(NotesBody); }
+TEST_F(MpiThreaded, KnowsItsPlace) {
   RunFolded([](Communicator& c) -> Status {
     REPRISE_ASSIGN(const auto ranks, c.AllGather(std::to_string(c.rank())));
     for (int r = 0; r < c.size(); ++r) {
@@ -98,13 +98,13 @@ TEST_F(MpiFolded, KnowsItsPlace) {
       }
     }
     const bool one_host = c.local_size() == c.size() && c.local_rank() == c.rank();
-    return one_host && c.transport() == "folded" ? Status() : CheckFailed("one host holds all");
+    return one_host && c.transport() == "threaded" ? Status() : CheckFailed("one host holds all");
   });
 }
-TEST_F(MpiFolded, RefusesWhatDoesNotFit) {
+TEST_F(MpiThreaded, RefusesWhatDoesNotFit) {
   Communicator& processes = *kEnvironment->Get();
-  EXPECT_FALSE(CreateFoldedCommunicators(processes, processes.size() - 1));
-  EXPECT_FALSE(CreateFoldedCommunicators(processes, processes.size() * 64 + 1));
+  EXPECT_FALSE(CreateThreadedCommunicators(processes, processes.size() - 1));
+  EXPECT_FALSE(CreateThreadedCommunicators(processes, processes.size() * 64 + 1));
 }
 
 TEST_F(Mpi, GroupsOverlap) { Run(OverlappingGroupsBody); }

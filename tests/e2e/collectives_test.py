@@ -40,13 +40,13 @@ class CollectivesTest(program.ProgramTest):
 
     def test_processes_with_several_ranks(self):
         for case, ranks, args in (("gloo_comms/moe_ep4", 2, ("--ranks-per-process", "2")),
-                                  ("gloo_comms/gpt_pp4", 3, ("--fold", "4"))):
+                                  ("gloo_comms/gpt_pp4", 1, ("--ranks-per-process", "4"))):
             trace = self.convert(case)
             text = self.replay(trace, *args, "--check", ranks=ranks)
             self.assertIn("every transfer correct", text)
             self.assertEqual(len(self.report["ranks"]), 4)
             self.assertEqual(self.report["coverage"]["real"], 1)
-            self.assertEqual(self.manifest["versions"]["transport"], "folded")
+            self.assertEqual(self.manifest["versions"]["transport"], "threaded")
 
     def test_sixty_four_ranks_on_eight_processes(self):
         trace = self.convert("gloo/gpt_ddp4")
@@ -58,14 +58,12 @@ class CollectivesTest(program.ProgramTest):
     def test_a_wrong_number_of_ranks_is_refused(self):
         trace = self.convert("gloo/gpt_ddp4")
         self.assertIn("with --ranks-per-process N, 4/N processes", self.replay(trace, ranks=2, expect=2))
-        for args, started in ((("--ranks-per-process", "3"), 6), (("--fold", "3"), 3)):
-            refused = self.replay(trace, *args, ranks=2, expect=2)
-            self.assertEqual(refused.count(f"has 4 ranks, but {started} were started"), 1)  # of two processes
-        self.assertIn("start fewer", self.replay(trace, "--fold", "1", ranks=2, expect=2))
+        refused = self.replay(trace, "--ranks-per-process", "3", ranks=2, expect=2)
+        self.assertEqual(refused.count("has 4 ranks, but 6 were started"), 1)  # of two processes
 
-    def test_sweep_measures_all_ways_and_checks_them(self):
+    def test_variants_are_measured_all_ways_and_checks_them(self):
         args = ("bench", "collectives", "all_gather", "-b", "1K", "-e", "64K", "-f", "64", "-n", "2", "-w",
-                "1", "--sweep", "--rounds", "2", "--chunks", "4K", "--channels", "2")
+                "1", "--variants", "--rounds", "2", "--chunks", "4K", "--channels", "2")
         rows = self.run_json(*args, ranks=3)["results"]
         ways = {row["algorithm"].split(",")[0] for row in rows}
         self.assertEqual(ways, {"bare MPI", "mpi", "direct", "ring", "recursive_doubling", "hierarchical"})

@@ -110,7 +110,7 @@ class Completion(program.ProgramTest):
         self.assertEqual(self.offered("reprise", "replay", "--mode", "=", "com"), {"compute", "comm"})
         self.assertEqual(self.offered("reprise", "list", ""),
                          {"kernels", "backends", "collectives", "algorithms", "formats", "models", "schedules", "parallelisms",
-                          "machines", "sources"})
+                          "machines", "sweeps", "sources"})
         self.assertLessEqual({"-o", "--output", "--force"}, self.offered("reprise", "convert", "dir", "-"))
         # Names of files, which bash itself completes.
         self.assertEqual(self.offered("reprise", "convert", "-o", ""), set())

@@ -51,7 +51,7 @@ class Parts(program.ProgramTest):
         self.assertGreater(self.run_json("stats", trace)["nodes"], 0)
         self.run_program("validate", trace)
         job = self.dir / "job"
-        self.run_program("simulate", "llama3-8b", "--machine", "h200-hgx", "-o", job)
+        self.run_program("predict", "llama3-8b", "--machine", "h200-hgx", "-o", job)
         report = self.run_json("report", job)
         self.assertGreater(report["step_time_replayed_ns"], 0)
         self.run_program("report", job, "-o", self.dir / "page.html")

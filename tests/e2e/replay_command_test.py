@@ -231,14 +231,6 @@ class RunsTest(program.ConvertedTest):
         done = self.run_program(*args, "--runs", 1, "--ranks-per-process", 3, "--force", expect=USAGE)
         self.assertIn("--ranks-per-process 3: it does not divide the 4 ranks to replay", done.stderr)
 
-    def test_the_former_name_of_ranks_per_process(self):
-        args = ("replay", self.trace, "-o", self.dir / "run", *self.PART[2:], "--fold", 4)
-        done = self.run_program(*args)
-        self.assertEqual(done.stderr.count("--fold is renamed"), 1)
-        self.assertEqual(len(self.run_json("report", self.dir / "run")["ranks"]), 4)
-        done = self.run_program(*args, "--ranks-per-process", 2, "--force", expect=USAGE)
-        self.assertIn("--ranks-per-process", done.stderr)
-
     def test_a_run_that_fails_ends_them(self):
         done = self.run_program("replay", self.trace, "-o", self.dir / "out", *self.PART, "--runs", 2, "--processes",
                                 3, expect=USAGE)

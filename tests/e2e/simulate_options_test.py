@@ -41,45 +41,60 @@ class OptionsTest(ProgramTest):
             ([*job, "--tp", "1", "--overlap", "tp"], USAGE, "--overlap has no effect", "tp is 1"),
             ([*job, "--dp", "1", "--overlap", "grad"], USAGE, "--overlap has no effect", "dp is 1"),
             (["mixtral-small", *A100, "--json", "--overlap", "param"], USAGE, "give --fsdp or --distributed-optimizer"),
-            ([*job, "--captured-on", "a100-hgx"], USAGE, "--captured-on is the machine of recorded times, and a job has none"),
-            ([*job, "--jitter", "0.1"], USAGE, "--jitter varies recorded times, and a job has none"),
             (["gpt-small", "--machine", "recorded", "--json"], USAGE, "--machine recorded", "name one"),
-            ([*job, "--rank-by", "energy"], USAGE, "--rank-by orders the configurations of a sweep", "give --sweep"),
+            ([*job, "--captured-on", "a100-hgx"], USAGE, "has no option --captured-on"),
+            ([*job, "--jitter", "0.1"], USAGE, "has no option --jitter"),
+            ([*job, "--rank-by", "energy"], USAGE, "has no option --rank-by"),
+            ([*job, "--range", "x"], USAGE, "has no option --range"),
             ([*job, "--force"], USAGE, "there is no -o"),
             ([*job, "--name", "x"], USAGE, "--name is of the run", "without -o"),
-            ([*job, "--streams", "0/7"], USAGE, "has no option --streams"),
-            ([*job, "--group-sizes", "keep"], USAGE, "has no option --group-sizes"),
-            ([*job, "--range", "x"], USAGE, "a job has no part"),
-            ([*job, "--ranks", "0-3"], USAGE, "--ranks 0-3: of a job it is the number of ranks"),
-            ([*job, "--steps", "0"], USAGE, "--steps 0: of a job it is the number of steps"),
+            ([*job, "--ranks", "0-3"], USAGE, "--ranks"),
+            ([*job, "--steps", "0"], USAGE, "--steps", "above 0"),
             ([*job, "--seed", "-1"], USAGE, "--seed", "at least 0"),
-            # Of sweeps.
-            ([*job, "-o", out, "--tp", "8", "--sweep", "tp=4"], USAGE, "--tp 8 and --sweep tp=… both say tp", "leave one"),
-            ([*job, "-o", out, "--ranks", "8", "--sweep", "ranks=8,16"], USAGE, "both say ranks"),
-            ([*job, "-o", out, "--sweep", "name=a,b"], USAGE, "--sweep name: expected an option of layout or step"),
-            ([*job, "-o", out, "--sweep", "routing=balanced,zipf:1"], USAGE, "--sweep routing has no effect"),
-            ([*job, "-o", out, "--routing", "zipf:1", "--sweep", "tp=1,2"], USAGE, "--routing has no effect"),
-            ([*job, "-o", out, "--jitter", "0.1", "--sweep", "tp=1,2"], USAGE, "--jitter varies recorded times"),
-            ([*job, "-o", out, "--name", "x", "--sweep", "tp=1,2"], USAGE, "a sweep writes none"),
-        ])
-        # What has an effect in some configuration of a sweep is taken.
-        self.run_program("simulate", *job, "-o", self.dir / "sweep", "--overlap", "tp", "--sweep", "tp=1,2", "--sweep", "pp=1")
-        self.run_program("simulate", *job, "--tp", "1", "--dp", "2", "--overlap", "tp,grad")
-        self.assertEqual(self.run_program("simulate", "gpt-small", *A100, "-o", self.dir / "sweep2", "--sweep", "tp=1",
-                                          "--quiet").stdout, "")
+        ], "predict")
+        self.run_program("predict", *job, "--tp", "1", "--dp", "2", "--overlap", "tp,grad")
+
+    def test_options_without_effect_on_a_sweep(self):
+        job = ["gpt-small", *A100, "-o", self.dir / "out"]
+        study = ["charllm-h100x64", "-o", self.dir / "out"]
+        (self.dir / "bad.json").write_text('{"format": "reprise-sweep-file", "version": 1, "models": ["gpt-small"], "layout": []}')
+        (self.dir / "option.json").write_text('{"format": "reprise-sweep-file", "version": 1, "models": ["gpt-small"], "layouts": [{"tpp": 2}]}')
+        (self.dir / "good.json").write_text('{"format": "reprise-sweep-file", "version": 1, "models": ["gpt-small"], "layouts": [{"tp": 2}]}')
+        self.refused([
+            ([*job, "--tp", "8", "tp=4"], USAGE, "--tp 8 and tp=… both say tp", "leave one"),
+            ([*job, "--ranks", "8", "ranks=8,16"], USAGE, "both say ranks"),
+            ([*job, "name=a,b"], USAGE, "name=…: expected an option of layout or step"),
+            ([*job, "routing=balanced,zipf:1"], USAGE, "routing has no effect"),
+            ([*job, "--routing", "zipf:1", "tp=1,2"], USAGE, "--routing has no effect"),
+            ([*job, "--jitter", "0.1", "tp=1,2"], USAGE, "has no option --jitter"),
+            ([*job, "--name", "x", "tp=1,2"], USAGE, "a sweep writes none"),
+            (["gpt-small", "tp=1,2", "--machine", "recorded", "-o", self.dir / "out"], USAGE, "a job has none"),
+            (["gpt-small", "tp=1,2", "-o", self.dir / "out"], USAGE, "--machine is required"),
+            ([self.dir, "tp=1,2", *A100, "-o", self.dir / "out"], USAGE, "is a directory"),
+            ([*study, "--tp", "4"], USAGE, "--tp: the sweep file says what its jobs are"),
+            ([*study, "tp=1"], USAGE, "the sweep charllm-h100x64 has no key 'tp'; it has model, layout, setting, micro-batch"),
+            ([*study, "setting=bas"], USAGE, "did you mean base?"),
+            ([self.dir / "bad.json", *A100, "-o", self.dir / "out"], BAD_INPUT, 'bad.json: the sweep has no field "layout"; did you mean layouts?'),
+            ([self.dir / "option.json", *A100, "-o", self.dir / "out"], BAD_INPUT, "option.json: layouts: ", "did you mean tp?"),
+            ([self.dir / "good.json", "-o", self.dir / "out"], USAGE, "--machine is required"),
+        ], "sweep")
+        # What has an effect in some configuration is taken.
+        self.run_program("sweep", "gpt-small", "tp=1,2", "pp=1", *A100, "-o", self.dir / "sweep", "--overlap", "tp")
+        self.assertEqual(self.run_program("sweep", "gpt-small", "tp=1", *A100, "-o", self.dir / "sweep2", "--quiet").stdout, "")
+        self.assertIn("tp2", self.run_program("sweep", self.dir / "good.json", *A100, "-o", self.dir / "sweep3").stdout)
 
     def test_options_without_effect_on_a_set(self):
         trace, folded, out = self.convert("gloo_comms/gpt_tp4"), self.dir / "folded", self.dir / "out"
         self.run_program("generate", "gpt-small", "-o", folded)
         self.refused([
             ([trace, "--machine", "recorded", "-o", out, "--seed", "3"], USAGE, "--seed is of --jitter"),
-            ([trace, "--machine", "recorded", "-o", out, "--fold", "off"], USAGE, "simulated by itself already"),
-            ([trace, "--machine", "recorded", "-o", out, "--rank-by", "time"], USAGE, "of a sweep"),
-            ([trace, "--machine", "recorded", "-o", out, "--sweep", "tp=1"], USAGE, "--sweep takes a job"),
+            ([trace, "--machine", "recorded", "-o", out, "--tp", "2"], USAGE, "has no option --tp"),
+            ([trace, "--machine", "recorded", "-o", out, "--streams", "0/7"], USAGE, "has no option --streams"),
+            ([trace, "--machine", "recorded", "-o", out, "--group-sizes", "keep"], USAGE, "has no option --group-sizes"),
+            (["missing", "--machine", "recorded", "-o", out], BAD_INPUT, "no such directory", "reprise predict"),
             ([folded, *A100, "-o", out, "--captured-on", "a100-hgx"], USAGE, "--captured-on", "the set has none"),
             ([folded, *A100, "-o", out, "--jitter", "0.1"], USAGE, "--jitter", "the set has none"),
             ([folded, *A100, "-o", out, "--ranks", "0", "--captured-on", "a100-hgx"], USAGE, "the set has none"),
-            ([folded, *A100, "-o", out, "--ranks", "0", "--fold", "off"], USAGE, "simulated by itself already"),
             ([folded, "--machine", "recorded", "-o", out], BAD_INPUT, "--machine recorded", "name one"),
             # Another kind of path.
             ([trace / "gpt_tp4.0.et", *A100, "-o", out], BAD_INPUT, "is a trace file, not a trace set",
@@ -92,47 +107,33 @@ class OptionsTest(ProgramTest):
 
     def test_generate(self):
         out = self.dir / "out"
-        grid = ["--grid", "charllm", "--hardware", "h100x64", "-o", out]
         self.refused([
-            ([*grid, "--tp", "4"], USAGE, "--tp is of one job"),
-            ([*grid, "--expand"], USAGE, "--expand: a grid's sets are folded"),
-            ([*grid, "--name", "x"], USAGE, "--name is of one job"),
-            (["gpt-small", "-o", out, "--index-only"], USAGE, "--index-only is of a grid"),
             (["gpt-small", "-o", out, "--routing", "zipf:1"], USAGE, "--routing has no effect on gpt-small"),
-            # The nearest layout keeps what was said.
-            (["gpt-small", "-o", out, "--layers-per-stage", "1,2"], USAGE, 'works has "layers_per_stage" [1, 3]'),
-            (["llama-small", "-o", out, "--layers-per-stage", "1,2"], USAGE,
-             'works has "pp" 2, "layers_per_stage" [1, 1]'),
-            (["llama-small", "-o", out, "--layers-per-stage", "1,1"], USAGE, 'works has "pp" 2\n'),
-            (["llama-small", "-o", out, "--layers-per-stage", "3,1"], USAGE, "[1, 1]\n"),
-            (["gpt-small", "-o", out, "--layers-per-stage", "1,1,2"], USAGE, 'works has "pp" 3\n'),
+            (["gpt-small", "-o", out, "--layers-per-stage", "1,2"], USAGE, '"layers_per_stage" adds up to 3; the model has 4'),
+            (["gpt-small", "-o", out, "--layers-per-stage", "1,1,2"], USAGE, '"layers_per_stage" has 3 numbers; expected 2'),
             (["gpt-small", "-o", out, "--layers-per-stage", "1,x"], USAGE, "--layers-per-stage"),
             (["llama3", "-o", out], BAD_INPUT, "did you mean llama3-8b"),
         ], "generate")
-        (self.dir / "other").mkdir()
-        (self.dir / "other" / "mine").write_text("")
-        done = self.run_program("generate", *grid[:4], "-o", self.dir / "other", "--force", "--index-only", expect=USAGE)
-        self.assertIn("holds no grid", done.stderr)
 
     def test_a_sweep_replaces_a_sweep_only(self):
         run, sweep = self.dir / "run", self.dir / "sweep"
         job = ["gpt-small", *A100]
-        self.run_program("simulate", *job, "-o", run, "--quiet")
+        self.run_program("predict", *job, "-o", run, "--quiet")
         files = sorted(path.name for path in run.iterdir())
         for force in ([], ["--force"]):
-            done = self.run_program("simulate", *job, "--sweep", "tp=1,2", "-o", run, *force, expect=USAGE)
+            done = self.run_program("sweep", *job, "tp=1,2", "-o", run, *force, expect=USAGE)
             self.assertIn("is a run; a sweep replaces a sweep only", done.stderr)
             self.assertEqual(sorted(path.name for path in run.iterdir()), files)
-        one = self.run_program("simulate", *job, "--sweep", "tp=1", "-o", sweep)
+        one = self.run_program("sweep", *job, "tp=1", "-o", sweep)
         self.assertIn(", 1 configuration, ranked", one.stdout)
         self.assertIn("1 configuration:", (sweep / "index.html").read_text())
         files = sorted(path.name for path in sweep.iterdir())
-        done = self.run_program("simulate", *job, "-o", sweep, "--force", expect=USAGE)
+        done = self.run_program("predict", *job, "-o", sweep, "--force", expect=USAGE)
         self.assertIn("holds no run", done.stderr)
         self.assertEqual(sorted(path.name for path in sweep.iterdir()), files)
         self.assertIn("a browser shows it", self.run_program("report", sweep, expect=BAD_INPUT).stderr)
         # A sweep that could not end leaves nothing of the one that it replaced.
-        self.run_program("simulate", *job, "--sweep", "tp=3", "-o", sweep, "--force", expect=BAD_INPUT)
+        self.run_program("sweep", *job, "tp=3", "-o", sweep, "--force", expect=BAD_INPUT)
         self.assertEqual([path.name for path in sweep.iterdir()], ["rows.jsonl"])
 
     def test_captures_are_left_out_once(self):
@@ -206,12 +207,12 @@ class OptionsTest(ProgramTest):
             ([file("cutjob.json", '{"model": {"family": "gp'), *A100, "--json"], BAD_INPUT, "cutjob.json: no JSON (line 1",
              "expected the description of a job"),
             ([self.dir / "job.json", *A100, "--json"], BAD_INPUT, 'job.json: "layers" is 0'),
-        ])
+        ], "predict")
 
     def test_several_steps(self):
         job = ["gpt-small", *A100]
-        one = self.run_json("simulate", *job)
-        three = self.run_json("simulate", *job, "--steps", "3", "-o", self.dir / "three")
+        one = self.run_json("predict", *job)
+        three = self.run_json("predict", *job, "--steps", "3", "-o", self.dir / "three")
         # A step's time, mean of the steps; three are counted, not one that is three times as long.
         self.assertAlmostEqual(three["step_time_ns"] / one["step_time_ns"], 1, delta=0.05)
         self.assertEqual(three["device_time_ns"], 3 * one["device_time_ns"])
@@ -231,7 +232,7 @@ class OptionsTest(ProgramTest):
         # The set says the same, folded or not, and one of its steps may be chosen.
         trace = self.dir / "set"
         self.run_program("generate", "gpt-small", "--steps", "3", "-o", trace)
-        for args, steps in ([], 3), (["--fold", "off"], 3), (["--steps", "1"], 1), (["--steps", "0,2"], 2):
+        for args, steps in ([], 3), (["--steps", "1"], 1), (["--steps", "0,2"], 2):
             with self.subTest(args=args):
                 result = self.run_json("simulate", trace, *A100, "-o", self.dir / "run", "--force", *args)
                 self.assertEqual(result["device_time_ns"], steps * one["device_time_ns"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A study's grid, simulated: what must follow from its configurations alone, and its figures."""
+"""A study's sweep: what must follow from its configurations alone, and its figures."""
 import json
 import sys
 
@@ -11,9 +11,7 @@ import program
 class StudyTest(pages.PageTest):
     def rows(self, *chosen, hardware="h200x32", expect=0):
         out = self.dir / "grid"
-        keys = [part for key in chosen for part in ("--sweep", key)]
-        done = self.run_program("simulate", "--grid", "charllm", "--hardware", hardware, *keys, "-o", out, "--force",
-                                expect=expect)
+        done = self.run_program("sweep", f"charllm-{hardware}", *chosen, "-o", out, "--force", expect=expect)
         if expect:
             return done.stderr
         table = json.loads((out / "sweep.json").read_text())
@@ -48,7 +46,7 @@ class StudyTest(pages.PageTest):
             self.assertLessEqual(row["mean_watts"], row["peak_watts"])
             self.assertLessEqual(row["peak_watts"], 700.001)
         self.assertIn("did you mean", self.rows("model=mixtral-8x7", expect=2))
-        self.assertIn("the grid has no key", self.rows("tp=1", expect=2))
+        self.assertIn("has no key", self.rows("tp=1", expect=2))
 
     def test_figures_are_the_rows(self):
         rows = {(row["layout"], row["setting"], row["micro-batch"]): row for row in self.rows_of_figures()}
@@ -109,16 +107,16 @@ class StudyTest(pages.PageTest):
         for row in table["configurations"]:
             row["fits"] = row["possible"] = "yes"  # never a crash
         (grid / "sweep.json").write_text(json.dumps(table))
-        self.assertEqual(self.run_json("compare", grid)["parts"], [])
+        self.assertIn("a row's \"possible\"", self.run_program("compare", grid, "-o", page, expect=3).stderr)
         del table["configurations"][0]["layout"]
         (grid / "sweep.json").write_text(json.dumps(table))
-        self.assertIn("figures are drawn of a grid's sweep", self.run_program("compare", grid, "-o", page, expect=2).stderr)
+        self.assertIn("a row's \"layout\"", self.run_program("compare", grid, "-o", page, expect=3).stderr)
         (grid / "sweep.json").write_text("{")
         self.assertIn("expected the table of a sweep", self.run_program("compare", grid, "-o", page, expect=3).stderr)
 
     def test_padding_balances_the_all_to_all_of_8x22b(self):
         for model, equal in (("mixtral-8x22b", True), ("mixtral-8x7b", False)):
-            steps = {self.run_json("simulate", model, "--machine", "h200-study", "--ranks", "16", "--tp", "1", "--pp", "1",
+            steps = {self.run_json("predict", model, "--machine", "h200-study", "--ranks", "16", "--tp", "1", "--pp", "1",
                                    "--ep", "8", "--global-batch", "16", "--micro-batch", "1", "--sequence", "1024",
                                    "--routing", routing)["step_time_ns"]
                      for routing in ("balanced", "zipf:1")}

@@ -129,48 +129,6 @@ TEST(Routing, UnevenExpertsSplitClasses) {
   EXPECT_EQ(PlanRanks(w).classes.size(), 4);
 }
 
-// What is wrong, and what would work.
-TEST(Rules, NameTheRuleAndTheNearestLayout) {
-  struct Broken {
-    const char* json;
-    const char* message;
-  };
-  const Broken cases[] = {
-      {R"({"layout": {"tp": 3}})",
-       "tensor parallelism of 3 does not divide 8 attention heads; the "
-       "nearest layout that works has \"tp\" 4"},
-      {R"({"layout": {"dp": 3}, "batch": {"global": 8, "micro": 1}})",
-       "a global batch of 8 is not a multiple of 3"},
-      {R"({"layout": {"pp": 8}})", "8 stages of a pipeline, but 4 layers"},
-      {R"({"layout": {"pp": 3}})", "4 layers do not divide among 3 stages"},
-      {R"({"layout": {"cp": 3}})", "context parallelism of 3 does not divide 64 tokens"},
-      {R"({"layout": {"ep": 2}})", "expert parallelism of 2 needs a model with experts"},
-      {R"({"layout": {"tp": 0}})", "\"tp\" is 0; expected 1 to"},
-      {R"({"layout": {"dp": -4}})", "\"dp\" is -4; expected 1 to"},
-      {R"({"layout": {"tp": 4611686018427387904}})", "\"tp\" is 4611686018427387904"},
-      {R"({"layout": {"dp": 2000000}})", "more than 1048576 ranks"},
-      {R"({"layout": {"pp": 2, "layers_per_stage": [1, 2]}})", "adds up to 3; the model has 4"},
-      {R"({"layout": {"sequence_parallel": true}})", "sequence parallelism needs tensor"},
-      {R"({"schedule": "interleaved:2"})", "needs pipeline parallelism"},
-      {R"({"schedule": "interleaved:2", "layout": {"pp": 2}, "batch": {"global": 3, "micro": 1}})",
-       "takes a multiple of 2 micro-batches"},
-  };
-  for (const Broken& broken : cases) {
-    Workload w = *ParseWorkload(broken.json, "test");
-    w.model =
-        ModelShape{.layers = 4, .hidden = 64, .heads = 8, .ffn = 256, .vocab = 512, .sequence = 64};
-    if (w.global_batch == 0) {
-      w.global_batch = 8;
-      w.micro_batch = 1;
-    }
-    CompleteWorkload(w);
-    const Status checked = CheckWorkload(w);
-    ASSERT_FALSE(checked) << broken.json;
-    EXPECT_EQ(checked.error().kind, ErrorKind::kBadInput);
-    EXPECT_THAT(checked.error().message, HasSubstr(broken.message));
-  }
-}
-
 TEST(Descriptions, NameTheNearestFieldAndPreset) {
   EXPECT_THAT(ParseWorkload(R"({"model": {"layer": 3}})", "a.json").error().message,
               HasSubstr("a.json: \"model\" has no field \"layer\"; did you mean layers?"));

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "workload/job/generate.h"
-#include "workload/job/nearest_layout.h"
 #include "workload/job/parse.h"
 
 namespace reprise {
@@ -217,7 +216,7 @@ class Layouts {
     Workload w;
     do {
       w = Draw();
-    } while (!CheckRules(w));
+    } while (!CheckWorkload(w));
     return w;
   }
 

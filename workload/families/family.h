@@ -24,7 +24,7 @@ struct ModelFamily {
   void (*set_defaults)(ModelShape& model);
   // Sizes that follow from others, after the description was read.
   void (*complete)(Workload& workload);
-  // Bad input: the rule that is broken. CheckWorkload adds the nearest layout that works.
+  // Bad input: the rule that is broken.
   Status (*check)(const Workload& workload);
   Units (*units)(const Workload& workload, const ModelPart& part, const Place& place);
   // Of what travels between stages.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +44,14 @@ void VisitFacts(Facts& facts, const Visitor& visit) {
 }
 
 }  // namespace
+
+std::int64_t JobFacts::PeakBytes() const {
+  std::int64_t peak = 0;
+  for (const ClassMemory& of_class : memory) {
+    peak = std::max(peak, of_class.bytes.peak);
+  }
+  return peak;
+}
 
 JobFacts FactsOf(const Workload& workload, const GenerateSummary& summary) {
   return {.ranks = summary.ranks,

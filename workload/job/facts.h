@@ -31,8 +31,8 @@ struct JobFacts {
   double model_flops = 0, executed_flops = 0;  // docs/definitions.md
   std::int64_t micro_batch = 0;
   std::vector<ClassMemory> memory;  // by class of ranks
-  // That fits in a device's memory, with the same global batch; 0: none does. Not in job.json.
-  std::optional<std::int64_t> largest_micro_batch;
+
+  [[nodiscard]] std::int64_t PeakBytes() const;  // the highest of all ranks
 };
 
 struct GenerateSummary;

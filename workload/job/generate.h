@@ -18,10 +18,8 @@
 
 namespace reprise {
 
-// Bad input: the first rule that the workload breaks, and the nearest layout that keeps all
-// (job/nearest_layout.h). `ranks`: their number must stay.
-[[nodiscard]] Status CheckWorkload(const Workload& workload,
-                                   std::optional<std::int64_t> ranks = std::nullopt);
+// Bad input: the first rule that the workload breaks.
+[[nodiscard]] Status CheckWorkload(const Workload& workload);
 
 // Sets num_ops and tensor_bytes of a work node; it may change nothing else. None: unknown.
 using NodeCosts = std::function<void(Node& node)>;

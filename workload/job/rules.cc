@@ -7,7 +7,6 @@
 #include "core/counted.h"
 #include "workload/families/family.h"
 #include "workload/job/generate.h"
-#include "workload/job/nearest_layout.h"
 #include "workload/parallel/parallelism.h"
 #include "workload/registry.h"
 #include "workload/schedule.h"
@@ -163,7 +162,7 @@ std::vector<std::int64_t> Workload::LayersOfChunks() const {
   return layers;
 }
 
-Status CheckRules(const Workload& w) {
+Status CheckWorkload(const Workload& w) {
   REPRISE_TRY(CheckName(BuiltinFamilies(), "model family", w.model.family));
   REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", w.schedule));
   REPRISE_TRY(CheckSizes(w));
@@ -180,11 +179,6 @@ Status CheckRules(const Workload& w) {
                                 kMaxPasses / w.virtual_stages));
   }
   return {};
-}
-
-Status CheckWorkload(const Workload& w, std::optional<std::int64_t> ranks) {
-  const Status checked = CheckRules(w);
-  return checked ? checked : BadInput(checked.error().message + NearestLayoutText(w, ranks));
 }
 
 }  // namespace reprise

@@ -23,7 +23,7 @@ struct Parallelism {
   std::string_view name, help;
   // Its groups in this job; those of one rank are left out by the caller.
   std::vector<GroupRole> (*groups)(const Workload& workload);
-  // Bad input: the rule that is broken. CheckWorkload adds the nearest layout that works.
+  // Bad input: the rule that is broken.
   Status (*check)(const Workload& workload);
 
   // Null: nothing to do. Before a step's first micro-batch.

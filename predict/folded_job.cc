@@ -1,0 +1,153 @@
+#include "predict/folded_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "predict/operator_work.h"
+
+namespace reprise {
+namespace {
+
+// `graph` with `change(spec)` of every transfer, which gives a Status.
+template <typename Change>
+Result<Graph> WithTransfers(const Graph& graph, const Change& change) {
+  Status status;
+  REPRISE_ASSIGN(Graph changed,
+                 graph.Rewrite(graph.metadata(), [&](Graph::Index /*i*/, Node& node) {
+                   if (node.comm && status) {
+                     status = change(*node.comm);
+                   }
+                   return true;
+                 }));
+  REPRISE_TRY(std::move(status));
+  return changed;
+}
+
+// Of the program that was added last.
+Status AddPlan(FoldedJob& job) {
+  const Graph& program = job.programs.back();
+  REPRISE_ASSIGN(Plan plan, PlanOfWork(program));
+  std::vector<OperatorWork> work;
+  work.reserve(program.size());
+  for (Graph::Index i = 0; i < program.size(); ++i) {
+    REPRISE_ASSIGN(work.emplace_back(), WorkOf(program, plan, i));
+  }
+  job.work.push_back(std::move(work));
+  job.plans.push_back(std::move(plan));
+  return {};
+}
+
+// What distinguishes generated jobs: the generator is a function of the description.
+std::string TextOf(const std::string& source, const GenerateSummary& s) {
+  std::string text = fmt::format("{}\n{} {} {} {} {} {}\n", source, s.ranks, s.classes, s.nodes,
+                                 s.parameters, s.model_flops, s.executed_flops);
+  for (const StageMemory& stage : s.memory) {
+    text += fmt::format("{} {} {} {} {}\n", stage.stage, stage.bytes.parameters,
+                        stage.bytes.optimizer, stage.bytes.activations, stage.bytes.peak);
+  }
+  for (const TransferRow& row : s.transfers) {
+    text += fmt::format("{} {} {} {}\n", row.kind, row.group, row.sums.count, row.sums.bytes);
+  }
+  return text;
+}
+
+}  // namespace
+
+Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec) {
+  const std::string role(classes.RoleOf(spec.group));
+  const std::optional<ProcessGroup> group = classes.GroupOf(role, rank);
+  if (!group) {
+    return BadInput(fmt::format("{}: a transfer of rank {} is in group {}, which has no role",
+                                kRanksFile, rank, spec.group));
+  }
+  spec.group = role;
+  for (std::int32_t* const member : {&spec.peer, &spec.root}) {
+    if (*member >= 0) {
+      *member = static_cast<std::int32_t>(std::ranges::find(group->ranks, *member) -
+                                          group->ranks.begin());
+    }
+  }
+  return {};
+}
+
+Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
+  FoldedJob job{.classes = set.classes};
+  for (const RankClass& file : set.classes->classes()) {
+    const std::int32_t rank = file.ranks.front().first;
+    REPRISE_TRY(set.VerifyFile(rank));
+    REPRISE_ASSIGN(const Graph graph, Graph::Load(set.files.at(rank)));
+    REPRISE_ASSIGN(Graph program, WithTransfers(graph, [&](CommSpec& spec) {
+                     return ToProgram(*set.classes, rank, spec);
+                   }));
+    job.programs.push_back(std::move(program));
+    REPRISE_TRY(AddPlan(job));
+  }
+  return job;
+}
+
+Result<GeneratedJob> GenerateFoldedJob(const Workload& workload, bool plans) {
+  GeneratedJob job;
+  std::optional<GraphStream> nodes;
+  std::vector<OperatorWork> work;
+  std::string source;
+  GenerateRequest request{.workload = workload};
+  request.observe = [&](Node& node, const NodeFacts& /*facts*/) -> Status {
+    if (!plans) {
+      work.push_back(WorkOf(node));
+      node.inputs = {};
+      node.outputs = {};
+      node.parent = {};
+    }
+    if (!nodes) {
+      nodes.emplace(workload.name);
+    }
+    return nodes->Add(node);
+  };
+  request.class_done = [&](TraceMetadata&& header) -> Status {
+    source = header.source;
+    REPRISE_ASSIGN(Graph program, nodes->Finish(std::move(header)));
+    job.folded.programs.push_back(std::move(program));
+    nodes.reset();
+    if (plans) {
+      return AddPlan(job.folded);
+    }
+    job.folded.work.push_back(std::move(work));
+    work.clear();
+    return {};
+  };
+  REPRISE_ASSIGN(job.summary, Generate(request));
+  REPRISE_ASSIGN(RankClasses classes, ClassesOfRanks(workload, PlanRanks(workload)));
+  job.folded.classes = std::make_shared<const RankClasses>(std::move(classes));
+  job.folded.trace_hash = HashOfText(TextOf(source, job.summary));
+  return job;
+}
+
+Result<Graph> FirstRankOf(const FoldedJob& job, std::size_t number) {
+  const std::int32_t rank = job.classes->classes()[number].ranks.front().first;
+  return WithTransfers(job.programs[number],
+                       [&](CommSpec& spec) { return job.classes->Resolve(rank, spec); });
+}
+
+RoleMembers GroupsOf(const RankClasses& classes) {
+  RoleMembers groups;
+  for (const GroupRole& role : classes.roles()) {
+    std::vector<bool> seen(static_cast<std::size_t>(classes.world_size()));
+    auto& of_role = groups[role.role];
+    for (std::int32_t rank = 0; rank < classes.world_size(); ++rank) {
+      if (seen[static_cast<std::size_t>(rank)]) {
+        continue;
+      }
+      if (std::optional<ProcessGroup> group = classes.GroupOf(role.role, rank)) {
+        for (const std::int32_t member : group->ranks) {
+          seen[static_cast<std::size_t>(member)] = true;
+        }
+        of_role.push_back(std::move(group->ranks));
+      }
+    }
+  }
+  return groups;
+}
+
+}  // namespace reprise

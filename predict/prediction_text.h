@@ -1,0 +1,15 @@
+// A prediction for people. Each line ends with a newline.
+#pragma once
+
+#include <string>
+
+#include "predict/prediction.h"
+
+namespace reprise {
+
+// Step, throughput, waiting, energy and memory.
+[[nodiscard]] std::string PredictionText(const Prediction& prediction);
+// What takes the memory, by class of ranks, and whether it fits. Empty: nothing is known.
+[[nodiscard]] std::string MemoryText(const Prediction& prediction);
+
+}  // namespace reprise

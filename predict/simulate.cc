@@ -1,0 +1,156 @@
+#include "predict/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "collectives/communicator.h"
+#include "machine/catalogue.h"
+#include "predict/folded_job.h"
+#include "predict/set_simulation.h"
+#include "replayer/dry.h"
+#include "workload/job/generate.h"
+
+namespace reprise {
+namespace {
+
+constexpr char kRecordedMachine[] = "recorded";
+
+bool IsWhole(const PartOptions& part) {
+  return part.ranks.empty() && !part.one_trace && part.steps.empty() && part.range.empty();
+}
+
+// That divide what each data-parallel rank gets, ascending.
+std::vector<std::int64_t> MicroBatchesOf(const Workload& workload) {
+  const std::int64_t each = workload.global_batch / workload.layout.dp;
+  std::vector<std::int64_t> batches;
+  for (std::int64_t batch = 1; batch <= each; ++batch) {
+    if (each % batch == 0) {
+      batches.push_back(batch);
+    }
+  }
+  return batches;
+}
+
+// With the same global batch, found by generating the job with others; 0: none fits.
+Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_bytes) {
+  const std::vector<std::int64_t> batches = MicroBatchesOf(workload);
+  std::size_t fitting = 0;  // of the first `fitting` all fit; more take more memory
+  std::size_t end = batches.size();
+  while (fitting < end) {
+    const std::size_t middle = fitting + (end - fitting) / 2;
+    GenerateRequest request{.workload = workload};
+    request.workload.micro_batch = batches[middle];
+    bool fits = false;
+    // What breaks a rule of the schedule does not count as fitting.
+    if (CheckWorkload(request.workload)) {
+      REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
+      const std::int64_t peak = FactsOf(request.workload, summary).PeakBytes();
+      fits = static_cast<double>(peak) <= memory_bytes;
+    }
+    (fits ? fitting : end) = fits ? middle + 1 : middle;
+  }
+  return fitting > 0 ? batches[fitting - 1] : 0;
+}
+
+}  // namespace
+
+Result<TargetMachine> TargetMachine::Create(const MachineRequest& request) {
+  TargetMachine machine{.name = request.machine, .overrides = request.overrides};
+  ScaleOptions& options = machine.options;
+  options.network = request.flow ? NetworkModel::kFlow : NetworkModel::kAlphaBeta;
+  options.jitter = request.jitter;
+  options.seed = request.seed;
+  for (const std::string& text : request.slow_ranks) {
+    REPRISE_ASSIGN(options.slow_ranks.emplace_back(), ParseSlowRank(text));
+  }
+  for (const std::string& text : request.slow_links) {
+    REPRISE_ASSIGN(options.slow_links.emplace_back(), ParseSlowLink(text));
+  }
+  if (request.machine == kRecordedMachine) {
+    if (!request.captured_on.empty() || !request.overrides.empty()) {
+      return UsageError(
+          "--machine recorded is the capture's own machine: leave --captured-on and "
+          "--set out, or name a machine");
+    }
+  } else {
+    REPRISE_ASSIGN(options.to, LoadMachine(request.machine, request.overrides));
+    if (!request.captured_on.empty()) {
+      REPRISE_ASSIGN(options.from, LoadMachine(request.captured_on));
+    }
+  }
+  REPRISE_ASSIGN(machine.power,
+                 SetPower::Create(request.power_limit, request.until_steady, options.to));
+  return machine;
+}
+
+Status TargetMachine::CheckWithoutTimes(bool job) const {
+  const std::string_view what = job ? "a job" : "the set";
+  if (!options.to) {
+    std::string text = fmt::format(
+        "--machine recorded takes recorded times, and {} has none; name one with --machine "
+        "(`reprise list "
+        "machines`)",
+        what);
+    return job ? UsageError(std::move(text)) : BadInput(std::move(text));
+  }
+  if (options.from) {
+    return UsageError(fmt::format(
+        "--captured-on is the machine of recorded times, and {} has none; leave it out", what));
+  }
+  if (options.jitter > 0) {
+    return UsageError(
+        fmt::format("--jitter varies recorded times, and {} has none; leave it out", what));
+  }
+  return {};
+}
+
+Result<Prediction> PredictSet(const TargetMachine& machine, const ReplayRequest& request) {
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
+  SetSimulation simulation(machine);
+  const bool whole = IsWhole(request.options.part);
+  if (whole) {
+    REPRISE_ASSIGN(std::optional<JobFacts> job, ReadJobFacts(request.set_directory));
+    if (job) {
+      simulation.SetJob(std::move(*job));
+    }
+  }
+  std::vector<std::string> notes;
+  if (set.classes != nullptr && whole) {
+    REPRISE_ASSIGN(const FoldedJob job, ReadFoldedJob(set));
+    REPRISE_TRY(simulation.RunFolded(request, set, job));
+  } else {
+    // One process simulates all ranks.
+    const auto communicators = CreateLocalCommunicators(1);
+    auto outcome = DryReplayAs(request, *communicators.front(), simulation.Simulation());
+    if (!outcome) {
+      return tl::unexpected<Error>(outcome.error().error);
+    }
+    notes = std::move(outcome->notes);
+  }
+  REPRISE_ASSIGN(Prediction prediction, simulation.Predict(request.run_directory));
+  prediction.notes = std::move(notes);
+  return prediction;
+}
+
+Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,
+                              const JobRequest& request) {
+  REPRISE_ASSIGN(const GeneratedJob job,
+                 GenerateFoldedJob(workload, /*plans=*/!request.run_directory.empty()));
+  SetSimulation simulation(machine);
+  simulation.SetJob(FactsOf(workload, job.summary));
+  ReplayRequest run{.run_directory = request.run_directory,
+                    .force = request.force,
+                    .command_line = request.command_line};
+  ApplyPreset(ReplayPreset::kDry, run.options);
+  const TraceSet set{.name = job.folded.classes->SetName(), .classes = job.folded.classes};
+  REPRISE_TRY(simulation.RunFolded(run, set, job.folded));
+  REPRISE_ASSIGN(Prediction prediction, simulation.Predict({}));
+  if (request.largest_micro_batch && machine.options.to) {
+    REPRISE_ASSIGN(prediction.memory->largest_micro_batch,
+                   LargestMicroBatch(workload, machine.options.to->device.memory_bytes.value));
+  }
+  return prediction;
+}
+
+}  // namespace reprise

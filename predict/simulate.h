@@ -1,0 +1,62 @@
+// A step of a job, or of a captured or generated set, on a described machine. Nothing runs; every
+// time is modelled. docs/simulation.md describes it to users.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "predict/prediction.h"
+#include "predict/set_power.h"
+#include "replayer/replay.h"
+#include "simulator/scale.h"
+#include "workload/description.h"
+
+namespace reprise {
+
+// Which machine, and what is other on it than its file says.
+struct MachineRequest {
+  std::string machine;                  // name, file, or "recorded": the set's own
+  std::string captured_on;              // name or file; empty: by the device in the capture
+  std::vector<std::string> overrides;   // "PATH=VALUE"
+  std::vector<std::string> slow_ranks;  // "RANK=F"
+  std::vector<std::string> slow_links;  // "NAME=F", "NAME@DOMAIN=F"
+  bool flow = false;                    // NetworkModel::kFlow
+  double jitter = 0;                    // coefficient of variation of each operation's time
+  std::uint64_t seed = 1;               // of the jitter
+  std::string power_limit;              // "500W"; empty: the machine's
+  bool until_steady = false;            // the step repeats until temperatures do
+};
+
+// The machines, read and checked. A value: any number of predictions may use it at the same time.
+struct TargetMachine {
+  std::string name;  // as it was given
+  std::vector<std::string> overrides;
+  ScaleOptions options;
+  SetPower power;  // before any set
+
+  // Bad input, usage: as the files and texts are.
+  [[nodiscard]] static Result<TargetMachine> Create(const MachineRequest& request);
+  // Of a job, or a set without durations. Usage error where an option is of recorded times; bad
+  // input where the machine is the one that the set was recorded on.
+  [[nodiscard]] Status CheckWithoutTimes(bool job) const;
+};
+
+// The part of the set at request.set_directory; a run is written to request.run_directory, which
+// must be given. Bad input: a damaged set, a machine that does not fit it.
+[[nodiscard]] Result<Prediction> PredictSet(const TargetMachine& machine,
+                                            const ReplayRequest& request);
+
+// A job that is in no set; checked (CheckWorkload). The request's run directory may be empty: no
+// run is written then.
+struct JobRequest {
+  std::string run_directory;
+  bool force = false;
+  std::string command_line;
+  bool largest_micro_batch = false;  // also finds the largest one that fits: generates several jobs
+};
+[[nodiscard]] Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,
+                                            const JobRequest& request);
+
+}  // namespace reprise

@@ -1,0 +1,44 @@
+// Carries out a sweep: each job simulated without a set or a run, on all cores.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "core/result.h"
+#include "predict/simulate.h"
+#include "predict/sweep/table.h"
+
+namespace reprise {
+
+// The rows as they were simulated, one JSON object a line: a sweep that was ended goes on from
+// them.
+inline constexpr char kSweepRowsFile[] = "rows.jsonl";
+inline constexpr char kSweepCsvFile[] = "sweep.csv", kSweepPageFile[] = "index.html",
+                      kSweepFiguresFile[] = "figures.html";
+
+struct SweepProgress {
+  std::size_t known = 0;      // rows of an earlier sweep
+  std::size_t simulated = 0;  // since
+  std::size_t of = 0;         // all rows
+  std::size_t cannot_be = 0;  // of the simulated ones
+};
+
+struct SweepRequest {
+  const Sweep* sweep = nullptr;
+  const TargetMachine* machine = nullptr;
+  std::string rank_by = "time";
+  // Of everything besides the jobs that times depend on: rows of another sweep are not taken for
+  // this one's.
+  std::string settings;
+  std::string directory;  // made, or of an earlier sweep; the caller has checked that
+  bool force = false;     // an earlier sweep's rows are dropped
+  std::function<void(const SweepProgress& progress)> progress;  // from any thread, one at a time
+};
+
+// Writes kSweepRowsFile while it runs, then the tables, the page and the figures. Jobs that cannot
+// be stand in the table with the reason: that is no error, unless none can be (bad input). Usage:
+// the directory holds a sweep with other settings.
+[[nodiscard]] Result<SweepTable> RunSweep(const SweepRequest& request);
+
+}  // namespace reprise

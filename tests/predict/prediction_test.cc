@@ -1,0 +1,130 @@
+// Predictions of jobs: values, what they say without numbers, and what they refuse.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "predict/prediction_json.h"
+#include "predict/prediction_text.h"
+#include "predict/simulate.h"
+#include "workload/job/options.h"
+
+namespace reprise {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Workload Job(const std::string& preset, const std::map<std::string, std::string>& options = {}) {
+  JobOptions job;
+  job.what = preset;
+  for (const auto& [name, text] : options) {
+    EXPECT_TRUE(SetJobOption(name, text, job));
+  }
+  const auto workload = MakeJob(job);
+  EXPECT_TRUE(workload) << (workload ? "" : workload.error().message);
+  return workload.value_or(Workload{});
+}
+
+Prediction Predict(const Workload& workload, const MachineRequest& request,
+                   const JobRequest& job = {}) {
+  const auto machine = TargetMachine::Create(request);
+  EXPECT_TRUE(machine) << (machine ? "" : machine.error().message);
+  const auto prediction = PredictJob(*machine, workload, job);
+  EXPECT_TRUE(prediction) << (prediction ? "" : prediction.error().message);
+  return prediction.value_or(Prediction{});
+}
+
+TEST(Predictions, OfAJobAddUp) {
+  const Prediction of = Predict(Job("gpt-small"), {.machine = "h100-hgx"});
+  EXPECT_EQ(of.ranks, 4);
+  EXPECT_EQ(of.machine, "h100-hgx");
+  EXPECT_GT(of.step_time_ns, 0);
+  EXPECT_EQ(of.step_time_recorded_ns, std::nullopt);
+  EXPECT_LE(of.exposed_communication_ns + of.bubble_ns, of.step_time_ns);
+  ASSERT_TRUE(of.memory);
+  EXPECT_EQ(of.memory->fits(), true);
+  EXPECT_EQ(of.memory->largest_micro_batch, std::nullopt);  // nobody asked
+  ASSERT_TRUE(of.power);
+  double joules = of.power->idle_joules;
+  for (const auto& of_class : of.power->classes) {
+    joules += of_class.above_idle_joules;
+  }
+  EXPECT_NEAR(joules / of.power->joules, 1, 1e-9);
+  EXPECT_NEAR(of.power->summary.mean_watts * 4, of.power->mean_watts, 1e-6);
+  EXPECT_EQ(of.energy_joules, of.power->joules);
+  EXPECT_NEAR(*of.PerSecond(of.tokens), static_cast<double>(of.tokens) * 1e9 / of.step_time_ns,
+              1e-6);
+  EXPECT_EQ(of.PerSecond(0), std::nullopt);
+}
+
+TEST(Predictions, WithoutPowerNumbersHaveNoEnergy) {
+  auto machine = TargetMachine::Create({.machine = "h100-hgx"});
+  ASSERT_TRUE(machine);
+  machine->options.to->device.power = {};
+  EXPECT_THAT(SetPower::Create("500W", false, machine->options.to).error().message,
+              HasSubstr("no power numbers"));
+  machine->power = *SetPower::Create("", false, machine->options.to);
+  const auto predicted = PredictJob(*machine, Job("gpt-small"), {});
+  ASSERT_TRUE(predicted) << predicted.error().message;
+  const Prediction& of = *predicted;
+  EXPECT_EQ(of.energy_joules, std::nullopt);
+  EXPECT_FALSE(of.power);
+  const auto json = PredictionJson(of);
+  EXPECT_TRUE(json["energy_joules"].is_null());
+  EXPECT_TRUE(json["power"].is_null());
+  EXPECT_THAT(PredictionText(of), Not(HasSubstr("Energy")));
+}
+
+TEST(Predictions, FindTheLargestMicroBatchThatFits) {
+  const Workload job = Job("gpt-small", {{"global-batch", "16"}});
+  const Prediction wide = Predict(job, {.machine = "h100-hgx"}, {.largest_micro_batch = true});
+  EXPECT_EQ(wide.memory->largest_micro_batch, 16);
+  const std::string capacity =
+      fmt::format("device.memory.capacity={}B", wide.memory->peak_bytes - 1);
+  const Prediction tight =
+      Predict(job, {.machine = "h100-hgx", .overrides = {capacity}}, {.largest_micro_batch = true});
+  EXPECT_EQ(tight.memory->fits(), false);
+  EXPECT_LT(*tight.memory->largest_micro_batch, job.micro_batch);
+  EXPECT_THAT(PredictionText(tight), HasSubstr("does not fit"));
+}
+
+TEST(Predictions, AreTheSameOfOneMachineTwice) {
+  const auto machine = TargetMachine::Create(
+      {.machine = "h100-hgx", .slow_ranks = {"1=2"}, .flow = true, .until_steady = true});
+  ASSERT_TRUE(machine) << machine.error().message;
+  const Workload job = Job("mixtral-small");
+  const auto first = PredictJob(*machine, job, {});
+  const auto second = PredictJob(*machine, job, {});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(PredictionJson(*first), PredictionJson(*second));
+}
+
+TEST(Predictions, RefuseWhatTheyCannotUse) {
+  struct Refused {
+    MachineRequest request;
+    ErrorKind kind;
+    std::string why;
+  };
+  const std::vector<Refused> refused = {
+      {{.machine = "h100"}, ErrorKind::kBadInput, "did you mean h100-hgx"},
+      {{.machine = "recorded", .captured_on = "h100-hgx"},
+       ErrorKind::kUsage,
+       "leave --captured-on"},
+      {{.machine = "h100-hgx", .slow_ranks = {"1"}}, ErrorKind::kUsage, "--slow"},
+      {{.machine = "h100-hgx", .slow_links = {"nvlink"}}, ErrorKind::kUsage, "--link"},
+      {{.machine = "h100-hgx", .power_limit = "-5W"}, ErrorKind::kUsage, "expected a power"}};
+  for (const Refused& one : refused) {
+    const auto machine = TargetMachine::Create(one.request);
+    ASSERT_FALSE(machine) << one.why;
+    EXPECT_EQ(machine.error().kind, one.kind) << one.why;
+    EXPECT_THAT(machine.error().message, HasSubstr(one.why));
+  }
+  const auto recorded = TargetMachine::Create({.machine = "recorded"});
+  ASSERT_TRUE(recorded);
+  EXPECT_THAT(PredictJob(*recorded, Job("gpt-small"), {}).error().message,
+              HasSubstr("a job has none"));
+}
+
+}  // namespace
+}  // namespace reprise
