@@ -1,5 +1,5 @@
 # What -DREPRISE_REPLAY=OFF leaves out: all that runs kernels or transfers, with what that needs. Planning stays, because
-# simulation and statistics plan as replay does. cli/commands.def marks the commands.
+# simulation and statistics plan as replay does. cli/program/commands.def marks the commands.
 set(left_out_files
   "kernels/.*/.*"
   "kernels/(device_lowering|index_bounds|program_lowering|program_sources|shared_library|surrogate|tensor_access|views)"
@@ -7,12 +7,11 @@ set(left_out_files
   "collectives/transport/(threaded|mpi.*)"
   "kernel_bench/.*"
   "replayer/(device_choice|engine/.*|memory/.*|recording|replay|sampling|session|shared_set|work_sums)"
-  "cli/(replay|replay_backend|replay_parts|replay_progress|replay_runs|devices|backend_options|library_options)"
-  "cli/(bench|bench_kernels|bench_variants|kernel_bench_report|machine|measured_machine|tune)")
+  "cli/replay/.*")
 # reprise_leave_out(LIST): without the sources that this build has no use for.
 function(reprise_leave_out list)
   if(REPRISE_REPLAY)
-    list(FILTER ${list} EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/cli/without_replay\\.cc$")
+    list(FILTER ${list} EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/cli/without_replay/.*$")
   else()
     list(JOIN left_out_files "|" pattern)
     list(FILTER ${list} EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/(${pattern})\\.cc$")

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/kernel_bench_report.h"
+#include "cli/replay/kernel_bench_report.h"
 #include "kernels/backend.h"
 #include "kernels/baseline.h"
 #include "tests/skip.h"

@@ -40,6 +40,8 @@ ORDER = {
     "kernels": ["kernels", "kernels/cpu", "kernels/ops", "*"],
     "report": ["report/values", "report/nodes", "report/energy", "report/classes", "report/fidelity", "report/text", "report/sections",
                "report/page", "report/timeline", "report/compare", "report"],
+    "predict": ["predict", "predict/sweep"],
+    "cli": ["cli/program", "cli/traces", "cli/runs", "cli/predict", "cli/replay", "cli/without_replay", "cli"],
     "workload": ["workload", "workload/ops", "workload/parallel", "workload/families", "workload/job"],
 }
 # Folders that include each other in a circle nevertheless → why.
@@ -57,7 +59,7 @@ THIRD_PARTY = {
     r"tbb/.*|oneapi/tbb.*": ["kernels/cpu/parallel_for", "replayer/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
-    r"event2/.*": ["cli/prometheus_server"],
+    r"event2/.*": ["cli/runs/prometheus_server"],
     r"dnnl.*": ["kernels/"],
     r"nettle/.*": ["share/anonymize/keyed_hash"],
     r"archive\.h|archive_entry\.h": ["share/package/"],

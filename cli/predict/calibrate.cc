@@ -1,0 +1,284 @@
+// reprise calibrate: a machine's efficiencies, fitted to captures.
+#include "simulator/calibrate.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "cli/program/commands.h"
+#include "core/counted.h"
+#include "core/json_fields.h"
+#include "core/shown_text.h"
+#include "et_schema/output_file.h"
+#include "machine/catalogue.h"
+#include "machine/machine_file.h"
+#include "predict/capture_times.h"
+
+namespace reprise {
+namespace {
+
+struct CalibrateFlags {
+  std::vector<std::string> captures;
+  std::string output, machine, name;
+  bool force = false, json = false;
+};
+
+Result<MachineModel> BaseMachine(const CalibrateFlags& flags, const std::set<std::string>& devices,
+                                 bool streams) {
+  const std::string shown = fmt::format("{}", fmt::join(devices, ", "));
+  std::string name = flags.machine;
+  if (name.empty()) {
+    if (devices.size() > 1) {
+      return BadInput(
+          fmt::format("the captures are of different devices ({}); one machine is fitted to "
+                      "captures of one device: calibrate each by itself",
+                      ShownText(shown)));
+    }
+    const std::vector<std::string> known = MachinesOfDevice(*devices.begin());
+    if (devices.begin()->empty() || known.empty()) {
+      return BadInput(fmt::format(
+          "the captures are of {}, which no built-in machine has; describe that machine "
+          "(docs/machine_format.md, `reprise machine measure` for this one) and name the file with "
+          "--machine",
+          devices.begin()->empty() ? "a device that they do not name"
+                                   : "'" + ShownText(shown) + "'"));
+    }
+    name = known.front();
+  }
+  REPRISE_ASSIGN(MachineModel base, LoadMachine(name));
+  if ((base.device.kind == DeviceKind::kGpu) != streams) {
+    return BadInput(fmt::format(
+        "the captures are of {}, and {} is a {} machine; name one of their "
+        "kind with --machine",
+        streams ? "a GPU" : "a CPU (host threads only)", base.name, Name(base.device.kind)));
+  }
+  for (const std::string& device : devices) {
+    if (!IsRecordedAs(base.device, device)) {
+      fmt::print(stderr, "note: a capture {}, and {} has {}\n",
+                 device.empty() ? "does not name its device"
+                                : fmt::format("is of '{}'", ShownText(device)),
+                 base.name, base.device.name);
+    }
+  }
+  return base;
+}
+
+// The same recording, whatever its path, name or form: no two steps take the same time in every
+// operation.
+bool AreSameTimes(const CaptureTimes& a, const CaptureTimes& b) {
+  const auto same = [](const FitPoint& x, const FitPoint& y) {
+    return x.work.op_class == y.work.op_class && x.work.dtype == y.work.dtype &&
+           x.work.flops == y.work.flops && x.work.bytes == y.work.bytes && x.ns == y.ns &&
+           x.calls == y.calls;
+  };
+  return a.operations_ns == b.operations_ns && a.kernel_ns == b.kernel_ns &&
+         std::equal(a.points.begin(), a.points.end(), b.points.begin(), b.points.end(), same);
+}
+
+// Null where nothing was recorded.
+double SignedError(double predicted_ns, double recorded_ns) {
+  return recorded_ns > 0 ? predicted_ns / recorded_ns - 1 : std::nan("");
+}
+
+// Mean over captures of |error|, for a class or in all.
+struct MeanErrors {
+  double fitted = 0, constant = 0, peaks = 0, recorded_ns = 0;
+  int captures = 0;
+
+  void Add(const PredictedSums& sums) {
+    if (sums.recorded_ns <= 0) {
+      return;
+    }
+    fitted += std::abs(SignedError(sums.fitted_ns, sums.recorded_ns));
+    constant += std::abs(SignedError(sums.constant_ns, sums.recorded_ns));
+    peaks += std::abs(SignedError(sums.peaks_ns, sums.recorded_ns));
+    recorded_ns += sums.recorded_ns;
+    ++captures;
+  }
+  void Finish() {
+    for (double* const sum : {&fitted, &constant, &peaks}) {
+      *sum /= std::max(captures, 1);
+    }
+  }
+};
+
+struct CalibrationErrors {
+  std::vector<std::pair<OpClass, MeanErrors>> by_class;
+  MeanErrors total;
+};
+
+CalibrationErrors ErrorsOf(std::span<const SumsByClass> left_out) {
+  CalibrationErrors errors;
+  for (std::size_t i = 0; i < kOpClassCount; ++i) {
+    MeanErrors of_class;
+    for (const SumsByClass& sums : left_out) {
+      of_class.Add(sums[i]);
+    }
+    if (of_class.captures > 0) {
+      of_class.Finish();
+      errors.by_class.emplace_back(static_cast<OpClass>(i), of_class);
+    }
+  }
+  for (const SumsByClass& sums : left_out) {
+    errors.total.Add(TotalOf(sums));
+  }
+  errors.total.Finish();
+  return errors;
+}
+
+void to_json(Json& json, const MeanErrors& errors) {
+  REPRISE_ADD_FIELDS(json, errors, captures, recorded_ns)
+  json["error"] = errors.fitted;
+  json["error_constant"] = errors.constant;
+  json["error_peaks"] = errors.peaks;
+}
+
+double UnknownPart(std::span<const CaptureTimes> captures) {
+  double all = 0;
+  double known = 0;
+  for (const CaptureTimes& capture : captures) {
+    all += capture.operations_ns;
+    known += capture.points_ns();
+  }
+  return all > 0 ? 1 - known / all : 0;
+}
+
+void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTimes> captures,
+                          std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
+  Json json = {{"machine", machine.name},
+               {"calibrated_on", machine.calibration->on},
+               {"points", std::llround(machine.calibration->points->value)},
+               {"unknown_share", UnknownPart(captures)},
+               {"left_out", Json::array()}};
+  for (std::size_t i = 0; i < left_out.size(); ++i) {
+    const PredictedSums total = TotalOf(left_out[i]);
+    json["left_out"].push_back({{"capture", captures[i].name},
+                                {"recorded_ns", total.recorded_ns},
+                                {"predicted_ns", total.fitted_ns},
+                                {"constant_ns", total.constant_ns},
+                                {"peaks_ns", total.peaks_ns}});
+  }
+  json["total"] = left_out.empty() ? Json(nullptr) : Json(errors.total);
+  json["classes"] = Json::object();
+  for (const auto& [op_class, of_class] : errors.by_class) {
+    json["classes"][std::string(Name(op_class))] = of_class;
+  }
+  fmt::print("{}\n", json.dump(2));
+}
+
+void PrintErrorRow(std::string_view name, double share, const MeanErrors& errors) {
+  fmt::print("{:<14}{:>9.1f} %{:>9.1f} %{:>14.1f} %{:>12.1f} %\n", name, 100 * share,
+             100 * errors.fitted, 100 * errors.constant, 100 * errors.peaks);
+}
+
+void PrintCalibration(const MachineModel& machine, std::span<const CaptureTimes> captures,
+                      std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
+  fmt::print("{}: {} of {}: {}\n", machine.name,
+             Counted(machine.calibration->points->value, "point"),
+             Counted(captures.size(), "capture"), ShownText(machine.calibration->on));
+  fmt::print("{:.1f} % of the operations' time has no known operation, and was not fitted\n",
+             100 * UnknownPart(captures));
+  fmt::print(
+      "launch latency {:.1f} us, least kernel time {:.1f} us, host's time for a launch {:.1f} "
+      "us\n",
+      machine.device.launch_latency_ns.value * 1e-3, machine.device.kernel_least_ns.value * 1e-3,
+      machine.host.launch_ns.value * 1e-3);
+  if (left_out.empty()) {
+    fmt::print(
+        "one capture: nothing can be left out, so that the error is unknown; give two or "
+        "more\n");
+    return;
+  }
+  fmt::print("\nerror of a capture's time, predicted from the others; mean of the captures\n");
+  fmt::print("{:<14}{:>11}{:>11}{:>16}{:>14}\n", "class", "of time", "error", "one constant",
+             "peaks alone");
+  for (const auto& [op_class, of_class] : errors.by_class) {
+    PrintErrorRow(Name(op_class), of_class.recorded_ns / errors.total.recorded_ns, of_class);
+  }
+  PrintErrorRow("all", 1, errors.total);
+  for (std::size_t i = 0; i < left_out.size(); ++i) {
+    const PredictedSums total = TotalOf(left_out[i]);
+    fmt::print("{}: {:+.1f} %, one constant {:+.1f} %, peaks alone {:+.1f} %\n",
+               ShownText(captures[i].name), 100 * SignedError(total.fitted_ns, total.recorded_ns),
+               100 * SignedError(total.constant_ns, total.recorded_ns),
+               100 * SignedError(total.peaks_ns, total.recorded_ns));
+  }
+}
+
+Result<int> Calibrate(const CalibrateFlags& flags) {
+  if (!flags.output.ends_with(".json")) {
+    return UsageError(
+        fmt::format("-o {}: a machine file's name ends in .json", ShownText(flags.output)));
+  }
+  REPRISE_ASSIGN(OutputFile output, OutputFile::Create(flags.output, flags.force));
+  std::vector<CaptureTimes> captures;
+  std::set<std::string> devices;
+  bool streams = false;
+  for (const std::string& path : flags.captures) {
+    REPRISE_ASSIGN(ReadCapture capture, ReadCaptureTimes(path, flags.output));
+    if (!captures.empty() && capture.streams != streams) {
+      return BadInput(
+          fmt::format("{} is of {}, the captures before it are not; calibrate each by "
+                      "itself",
+                      ShownText(path), capture.streams ? "a GPU" : "a CPU"));
+    }
+    // Copies say how many bytes without any shapes.
+    const auto& points = capture.times.points;
+    if (std::ranges::all_of(points, [](const FitPoint& point) {
+          return point.work.op_class == OpClass::kMemcpy;
+        })) {
+      return BadInput(fmt::format(
+          "{}: no operation has both a time and known FLOPs or bytes, so that there is nothing to "
+          "fit; capture with shapes (record_shapes=True)",
+          ShownText(path)));
+    }
+    for (std::size_t i = 0; i < captures.size(); ++i) {
+      if (AreSameTimes(captures[i], capture.times)) {
+        return UsageError(fmt::format(
+            "{} and {} hold the same recording: the error of a capture is predicted from the "
+            "others, and it must not be among them; give each once",
+            ShownText(flags.captures[i]), ShownText(path)));
+      }
+    }
+    streams = capture.streams;
+    devices.merge(capture.devices);
+    captures.push_back(std::move(capture.times));
+  }
+  REPRISE_ASSIGN(const MachineModel base, BaseMachine(flags, devices, streams));
+  REPRISE_ASSIGN(MachineModel fitted, FitMachine(base, captures));
+  REPRISE_ASSIGN(const std::vector<SumsByClass> left_out, LeaveOneOut(base, captures));
+  fitted.name = flags.name.empty() ? base.name + "-calibrated" : flags.name;
+  const MachineModel machine = Calibrated(std::move(fitted), captures, left_out);
+  output.stream() << ToJson(machine).dump(2) << '\n';
+  REPRISE_TRY(output.Commit());
+  const CalibrationErrors errors = ErrorsOf(left_out);
+  flags.json ? PrintCalibrationJson(machine, captures, left_out, errors)
+             : PrintCalibration(machine, captures, left_out, errors);
+  return 0;
+}
+
+}  // namespace
+
+CommandBody RegisterCalibrate(CLI::App& app, const CommandContext& /*context*/) {
+  auto flags = std::make_shared<CalibrateFlags>();
+  app.description(
+      "Fit a machine's efficiencies to captures with shapes, for simulate "
+      "(docs/simulation.md)");
+  app.add_option("CAPTURE", flags->captures,
+                 "trace sets, or captures that `reprise convert` reads, of one device; two or more "
+                 "show the error")
+      ->required();
+  app.add_option("-o,--output", flags->output, "machine file to write, NAME.json")->required();
+  app.add_option("--machine", flags->machine,
+                 "name or file of the machine that the captures are of (default: by the device's "
+                 "name in the captures)");
+  app.add_option("--name", flags->name, "of the new machine (default: the old one's, -calibrated)");
+  app.add_flag("--force", flags->force, "replace an existing file");
+  app.add_flag("--json", flags->json, "print the errors as JSON");
+  return [flags] { return Calibrate(*flags); };
+}
+
+}  // namespace reprise

@@ -1,0 +1,120 @@
+// reprise simulate: what a captured or generated trace set would take on a described machine.
+#include "predict/simulate.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/predict/machine_flags.h"
+#include "cli/program/commands.h"
+#include "cli/program/number_checks.h"
+#include "cli/program/part_flags.h"
+#include "cli/runs/run_report.h"
+#include "core/shown_text.h"
+#include "predict/prediction_json.h"
+#include "predict/prediction_text.h"
+#include "workload/job/parse.h"
+
+namespace reprise {
+namespace {
+
+struct SimulateFlags {
+  ReplayRequest request;
+  MachineRequest machine;
+  PartFlags part;
+  CLI::Option* seed = nullptr;
+  CLI::Option* jitter = nullptr;
+  bool json = false, quiet = false;
+};
+
+void AddFlags(CLI::App& app, SimulateFlags& flags) {
+  app.description(
+      "Simulate a captured or generated trace set on a described machine; every time is modelled, "
+      "nothing runs (docs/simulation.md)");
+  app.add_option("SET", flags.request.set_directory,
+                 "a trace set: a directory of <name>.<rank>.et files")
+      ->required();
+  app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
+  app.add_flag("--force", flags.request.force, "replace an existing run");
+  AddMachineFlags(app, flags.machine, ", or recorded: the machine that the set was captured on");
+  app.get_option("--machine")->required();
+  app.add_option(
+      "--captured-on", flags.machine.captured_on,
+      "of a captured set: the machine that it was captured on, as name or file (default: "
+      "by the device's name in the capture)");
+  flags.jitter =
+      app.add_option(
+             "--jitter", flags.machine.jitter,
+             "of a captured set: coefficient of variation of each operation's time (default: 0)")
+          ->check(CLI::Range(0.0, 10.0));
+  flags.seed = app.add_option("--seed", flags.machine.seed, "of --jitter (default: 1)")
+                   ->check(NotNegative());
+  AddPartFlags(app, flags.part);
+  // Nothing executes here, and sizes of transfers stay as recorded.
+  app.remove_option(app.get_option("--streams"));
+  app.remove_option(app.get_option("--group-sizes"));
+  app.get_option("--ranks")->description("recorded ranks to simulate, e.g. 0-3,6");
+  app.get_option("--steps")->description("recorded steps to simulate, counted from 0, e.g. 0,2-3");
+  auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
+  app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
+}
+
+// A job is no set; what is missing may be either.
+Status CheckSet(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return {};
+  }
+  const bool preset = std::ranges::any_of(
+      BuiltinPresets(), [&path](const Preset& known) { return known.name == path; });
+  if (preset || path.ends_with(".json")) {
+    return UsageError(
+        fmt::format("{0} is a job, not a trace set: reprise predict {0}", ShownText(path)));
+  }
+  return BadInput(
+      fmt::format("{}: no such directory; expected a trace set (a job goes to `reprise predict`)",
+                  ShownText(path)));
+}
+
+Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
+  ReplayRequest& request = flags.request;
+  REPRISE_TRY(CheckSet(request.set_directory));
+  if (flags.seed->count() > 0 && flags.jitter->count() == 0) {
+    return UsageError("--seed is of --jitter; give that, too, or leave it out");
+  }
+  request.command_line = context.command_line;
+  ApplyPreset(ReplayPreset::kDry, request.options);
+  request.options.host_gaps = HostGaps::kKeep;
+  REPRISE_TRY(InterpretPart(flags.part, request.options));
+  REPRISE_ASSIGN(const TargetMachine machine, TargetMachine::Create(flags.machine));
+  REPRISE_ASSIGN(const Prediction prediction, PredictSet(machine, request));
+  if (flags.json) {
+    fmt::print("{}\n", PredictionJson(prediction).dump(2));
+    return 0;
+  }
+  for (const std::string& note : prediction.notes) {
+    fmt::print("{}\n", note);
+  }
+  if (flags.quiet) {
+    for (const std::string& warning : prediction.warnings) {
+      fmt::print("{}\n", warning);
+    }
+    return 0;
+  }
+  REPRISE_TRY(PrintRunReport(request.run_directory, false));
+  fmt::print("\n{}", MemoryText(prediction));
+  return 0;
+}
+
+}  // namespace
+
+CommandBody RegisterSimulate(CLI::App& app, const CommandContext& context) {
+  auto flags = std::make_shared<SimulateFlags>();
+  AddFlags(app, *flags);
+  return [flags, &context] { return RunSimulate(*flags, context); };
+}
+
+}  // namespace reprise

@@ -1,0 +1,361 @@
+// reprise list: the registries, so that what is built in and what the documentation says are one.
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/program/commands.h"
+#include "cli/program/sampling_flags.h"
+#include "collectives/algorithms/algorithm.h"
+#include "converters/converter.h"
+#include "core/comm.h"
+#include "core/json_fields.h"
+#include "kernels/backend.h"
+#include "kernels/kernel.h"
+#include "machine/catalogue.h"
+#include "machine/machine_file.h"
+#include "predict/sweep/sweep.h"
+#include "telemetry/sampler.h"
+#include "workload/job/generate.h"
+#include "workload/job/parse.h"
+#include "workload/parallel/parallelism.h"
+#include "workload/schedule.h"
+
+namespace reprise {
+namespace {
+
+// Element types of a kernel's samples, in the order of core/dtype.h: what it is checked with.
+std::set<DType> TypesOf(const Kernel& kernel) {
+  std::set<DType> types;
+  for (const OpCall& call : kernel.Samples()) {
+    for (const ValueList* values : {&call.inputs, &call.outputs}) {
+      for (const TensorDesc* tensor : TensorsIn(*values)) {
+        types.insert(tensor->dtype);
+      }
+    }
+  }
+  return types;
+}
+
+// One entry of a registry: the keys of the JSON are the columns of the table.
+Json Kernels() {
+  Json rows = Json::array();
+  for (const auto& kernel : KernelRegistry::Builtin().all()) {
+    rows.push_back({{"name", kernel->name()},
+                    {"operators", kernel->operators()},
+                    {"dtypes", TypesOf(*kernel)}});
+  }
+  return rows;
+}
+
+Json BackendRows() {
+  Json rows = Json::array();
+  for (const auto& backend : Backends()) {
+    Json options = Json::array();
+    for (const BackendSetting& setting : backend->settings()) {
+      options.push_back(fmt::format("--{}", setting.name));
+    }
+    rows.push_back({{"name", backend->name()}, {"help", backend->about()}, {"options", options}});
+  }
+  return rows;
+}
+
+Json Collectives() {
+  Json rows = Json::array();
+  for (const CommKind kind : kCommKinds) {
+    rows.push_back({{"name", Name(kind)},
+                    {"point_to_point", IsPointToPoint(kind)},
+                    {"busbw_factor_of_4_ranks", BusFactor(kind, 4)}});
+  }
+  return rows;
+}
+
+Json Formats() {
+  Json rows = Json::array();
+  for (const ConverterKind& kind : BuiltinConverters()) {
+    REPRISE_ADD_FIELDS(rows.emplace_back(), kind, name, help)
+  }
+  return rows;
+}
+
+Json Algorithms() {
+  Json rows = Json::array();
+  for (const auto& algorithm : BuiltinAlgorithms()) {
+    Json kinds = Json::array();
+    for (const CommKind kind : kCommKinds) {
+      if (algorithm->Supports(kind)) {
+        kinds.push_back(Name(kind));
+      }
+    }
+    rows.push_back(
+        {{"name", algorithm->name()}, {"help", algorithm->about()}, {"collectives", kinds}});
+  }
+  return rows;
+}
+
+Json Models() {
+  Json rows = Json::array();
+  for (const Preset& preset : BuiltinPresets()) {
+    Result<Workload> workload = ReadWorkload(std::string(preset.name));
+    if (!workload) {
+      continue;  // tests/workload reads every preset
+    }
+    CompleteWorkload(*workload);
+    rows.push_back({{"name", preset.name},
+                    {"family", workload->model.family},
+                    {"parameters", CountParameters(*workload)},
+                    {"ranks", workload->layout.ranks()},
+                    {"source", preset.source}});
+  }
+  return rows;
+}
+
+Json Sweeps() {
+  Json rows = Json::array();
+  for (const BuiltinSweep& sweep : BuiltinSweeps()) {
+    REPRISE_ADD_FIELDS(rows.emplace_back(), sweep, name, jobs, machine, about, source)
+  }
+  return rows;
+}
+
+template <typename Entries>
+Json NamesWithHelp(const Entries& entries) {
+  Json rows = Json::array();
+  for (const auto& entry : entries) {
+    rows.push_back({{"name", entry.name}, {"help", entry.help}});
+  }
+  return rows;
+}
+Json Schedules() { return NamesWithHelp(BuiltinSchedules()); }
+Json Parallelisms() { return NamesWithHelp(BuiltinParallelisms()); }
+
+Json Machines() {
+  Json rows = Json::array();
+  for (const std::string& name : MachineNames()) {
+    const Result<MachineModel> machine = LoadMachine(name);  // tests/machine reads every one
+    rows.push_back({{"name", name}, {"help", machine ? machine->about : machine.error().message}});
+  }
+  return rows;
+}
+
+// Every number, with unit, source and reference.
+Json WholeMachines() {
+  Json rows = Json::array();
+  for (const std::string& name : MachineNames()) {
+    if (const Result<MachineModel> machine = LoadMachine(name)) {
+      rows.push_back(ToJson(*machine));
+    }
+  }
+  return rows;
+}
+
+// One row for a metric of many devices.
+Json MetricsOf(const Sampler& sampler, std::string_view source) {
+  Json rows = Json::array();
+  for (const Metric& metric : sampler.metrics()) {
+    if (metric.source != source) {
+      continue;
+    }
+    Json* same = nullptr;
+    for (Json& row : rows) {
+      if (row["name"] == metric.name && row["unit"] == metric.unit && row["help"] == metric.help) {
+        same = &row;
+      }
+    }
+    if (same == nullptr) {
+      same = &rows.emplace_back();
+      REPRISE_ADD_FIELDS(*same, metric, name, unit, kind)
+      (*same)["devices"] = Json::array();
+      REPRISE_ADD_FIELDS(*same, metric, modelled, states, help)
+    }
+    (*same)["devices"].push_back(metric.device);
+  }
+  return rows;
+}
+
+Json DevicesOf(const Sampler& sampler, std::string_view source) {
+  Json rows = Json::array();
+  for (const MeteredDevice& device : sampler.devices()) {
+    if (device.source == source) {
+      REPRISE_ADD_FIELDS(rows.emplace_back(), device, device, name, uuid, pci_bus_id)
+    }
+  }
+  return rows;
+}
+
+// "cpu-0 … cpu-15 (16)" where they are many.
+std::string DevicesText(const Json& devices) {
+  if (devices.size() > 2) {
+    return fmt::format("{} … {} ({})", devices.front().get<std::string>(),
+                       devices.back().get<std::string>(), devices.size());
+  }
+  std::string text;
+  for (const Json& device : devices) {
+    text += (text.empty() ? "" : " ") + device.get<std::string>();
+  }
+  return text;
+}
+
+Json ListSources(const SourceOptions& options) {
+  const auto sampler = Sampler::Open({.sources = options});
+  Json rows = Json::array();
+  for (const SourceKind& kind : BuiltinSources()) {
+    std::string here = "available";
+    for (const auto& [name, why] : sampler->unavailable()) {
+      here = name == kind.name ? why : here;
+    }
+    rows.push_back({{"name", kind.name},
+                    {"help", kind.help},
+                    {"here", here},
+                    {"devices", DevicesOf(*sampler, kind.name)},
+                    {"metrics", MetricsOf(*sampler, kind.name)}});
+  }
+  return rows;
+}
+
+void PrintSources(const Json& rows) {
+  for (const Json& row : rows) {
+    fmt::print("{:<12} {}\n{:<12} {}\n", row["name"].get<std::string>(),
+               row["help"].get<std::string>(), "", row["here"].get<std::string>());
+    for (const Json& device : row["devices"]) {
+      fmt::print("    {}  {}  {}\n", device["device"].get<std::string>(),
+                 device["name"].get<std::string>(), device["uuid"].get<std::string>());
+    }
+    for (const Json& metric : row["metrics"]) {
+      const auto states = metric["states"].get<std::string>();
+      fmt::print("    {:<22} {:<9} {:<8} {:<16} {}{}\n", metric["name"].get<std::string>(),
+                 metric["unit"].get<std::string>(), metric["kind"].get<std::string>(),
+                 DevicesText(metric["devices"]), metric["help"].get<std::string>(),
+                 states.empty() ? "" : " (" + states + ")");
+    }
+  }
+}
+
+struct Registry {
+  std::string_view name;
+  std::string_view help;
+  Json (*rows)();                 // none: ListSources, which takes options
+  Json (*json_rows)() = nullptr;  // what --json prints in place of `rows`
+};
+constexpr Registry kRegistries[] = {
+    {"kernels", "the kernels and the operators that they run", Kernels},
+    {"backends", "the kinds of devices that kernels run on, for --device", BackendRows},
+    {"collectives", "the transfers between ranks", Collectives},
+    {"algorithms", "the algorithms of collectives, for --algo", Algorithms},
+    {"formats", "the capture formats that convert reads", Formats},
+    {"models", "the models that generate knows by name", Models},
+    {"schedules", "the orders of a pipeline's passes", Schedules},
+    {"parallelisms", "the ways in which generate divides a job among ranks", Parallelisms},
+    {"machines", "the machines that simulate and predict know; --json: all their numbers", Machines,
+     WholeMachines},
+    {"sweeps", "the sweeps that sweep knows by name", Sweeps},
+    {"sources", "the telemetry sources, and those of this machine", nullptr},
+};
+
+std::string Text(const Json& value) {
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  if (value.is_object()) {
+    return Text(value["name"]);
+  }
+  if (value.is_array()) {
+    std::string text;
+    for (const Json& item : value) {
+      text += (text.empty() ? "" : " ") + Text(item);
+    }
+    return text;
+  }
+  return value.dump();
+}
+
+// One table row an entry; every list as code, separated by spaces.
+void PrintMarkdown(const Json& rows) {
+  std::string title = "|";
+  std::string rule = "|";
+  for (const auto& [key, value] : rows.front().items()) {
+    title += " " + key + " |";
+    rule += "---|";
+  }
+  fmt::print("{}\n{}\n", title, rule);
+  for (const Json& row : rows) {
+    std::string line = "|";
+    for (const auto& [key, value] : row.items()) {
+      std::string cell = value.is_array() ? "" : Text(value);
+      for (const Json& item : value.is_array() ? value : Json::array()) {
+        cell += (cell.empty() ? "`" : " `") + Text(item) + "`";
+      }
+      line += " " + cell + " |";
+    }
+    fmt::print("{}\n", line);
+  }
+}
+
+void PrintTable(const Json& rows) {
+  for (const Json& row : rows) {
+    std::string line = fmt::format("{:<16}", Text(row["name"]));
+    for (const auto& [key, value] : row.items()) {
+      if (key == "name") {
+        continue;
+      }
+      // Prose needs no title, numbers do.
+      line += "  " + (value.is_string() || value.is_array() ? "" : key + "=") + Text(value);
+    }
+    fmt::print("{}\n", line);
+  }
+}
+
+}  // namespace
+
+CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
+  app.description(
+      "List the built-in kernels, collectives, algorithms, formats, models, schedules, machines or "
+      "sources");
+  struct Flags {
+    std::string what;
+    bool json = false;
+    bool markdown = false;
+    SamplingFlags sources;
+  };
+  auto flags = std::make_shared<Flags>();
+  std::vector<std::string> names;
+  std::string help = "which registry:";
+  for (const Registry& registry : kRegistries) {
+    names.emplace_back(registry.name);
+    help += fmt::format("\n{}: {}", registry.name, registry.help);
+  }
+  app.add_option("what", flags->what, help)->required()->check(CLI::IsMember(names));
+  CLI::Option* json = app.add_flag("--json", flags->json, "machine-readable output");
+  app.add_flag("--markdown", flags->markdown, "print a Markdown table")->excludes(json);
+  AddSourceFlags(app, flags->sources);
+  return [flags]() -> Result<int> {
+    REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(flags->sources));
+    for (const Registry& registry : kRegistries) {
+      if (registry.name != flags->what) {
+        continue;
+      }
+      const bool sources = registry.rows == nullptr;
+      const Json rows = sources ? ListSources(options.sources)
+                        : flags->json && registry.json_rows != nullptr ? registry.json_rows()
+                                                                       : registry.rows();
+      if (rows.empty() && !sources) {
+        return EnvironmentError(fmt::format(
+            "this build has no {}: it is without replay (-DREPRISE_REPLAY=OFF)", registry.name));
+      }
+      if (flags->json) {
+        fmt::print("{}\n", Json{{registry.name, rows}}.dump(2));
+      } else if (flags->markdown) {
+        PrintMarkdown(rows);
+      } else if (sources) {
+        PrintSources(rows);
+      } else {
+        PrintTable(rows);
+      }
+    }
+    return 0;
+  };
+}
+
+}  // namespace reprise

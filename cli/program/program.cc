@@ -1,0 +1,149 @@
+#include "cli/program/program.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "cli/program/commands.h"
+#include "cli/program/common_options.h"
+#include "cli/program/environment.h"
+#include "cli/program/examples.h"
+#include "cli/program/given_path.h"
+#include "cli/program/interrupts.h"
+#include "cli/program/launched_rank.h"
+#include "cli/program/usage_message.h"
+#include "cli/program/version.h"
+#include "core/log.h"
+#include "core/shown_text.h"
+
+namespace reprise {
+namespace {
+
+struct Command {
+  CLI::App* app;
+  CommandBody body;
+};
+
+CommandContext ReadContext(int argc, char** argv) {
+  CommandContext context{.argc = argc, .argv = argv, .command_line = {}, .cache_directory = {}};
+  for (int i = 0; i < argc; ++i) {
+    context.command_line += (i > 0 ? " " : "") + std::string(argv[i]);
+  }
+  if (const std::string xdg = Environment("XDG_CACHE_HOME"); !xdg.empty()) {
+    context.cache_directory = xdg + "/reprise";
+  } else if (const std::string home = Environment("HOME"); !home.empty()) {
+    context.cache_directory = home + "/.cache/reprise";
+  }
+  return context;
+}
+
+// "Convert" → "convert".
+std::string SubcommandName(std::string name) {
+  name[0] = static_cast<char>(name[0] - 'A' + 'a');
+  return name;
+}
+
+// What all ranks of a launch find wrong, the first prints. A launcher ends every rank once one has
+// ended with an error, so the others give the first the time to print; its end ends their wait.
+bool PrintsForAll() {
+  constexpr std::chrono::seconds kForFirstRank{5};
+  const bool first = FindLaunchedRank().rank == 0;
+  if (!first) {
+    std::this_thread::sleep_for(kForFirstRank);
+  }
+  return first;
+}
+
+// Help and version on stdout, what is wrong on stderr; of several ranks only the first prints.
+int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) {
+    return FindLaunchedRank().rank == 0 ? app.exit(error) : 0;
+  }
+  if (PrintsForAll()) {
+    fmt::print(stderr, "reprise: {}\n", UsageMessage(app, error));
+  }
+  return static_cast<int>(ErrorKind::kUsage);
+}
+
+// The same line of every rank of a launch says the same once: what the command line is alone.
+int EndWith(const Error& error, bool same_on_all_ranks) {
+  if (!error.message.empty() && (!same_on_all_ranks || PrintsForAll())) {
+    fmt::print(stderr, "reprise: {}\n", ShownLines(error.message));
+  }
+  return static_cast<int>(error.kind);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"Converts, replays and measures execution traces of PyTorch training jobs."};
+  app.set_version_flag("--version", VersionText, "print version, commit, backends and libraries");
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  ShowExamplesInHelp(app);
+  const CommandContext context = ReadContext(argc, argv);
+  std::vector<Command> commands;
+#define COMMAND(name)                                              \
+  {                                                                \
+    CLI::App* sub = app.add_subcommand(SubcommandName(#name), ""); \
+    CommandBody body = Register##name(*sub, context);              \
+    commands.push_back({sub, std::move(body)});                    \
+  }
+#define REPLAY_COMMAND(name) COMMAND(name)
+#include "cli/program/commands.def"
+#undef REPLAY_COMMAND
+#undef COMMAND
+  AddCommonOptions(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return EndParsing(app, error);
+  }
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) {
+      continue;
+    }
+    SetLog(IsVerbose(*command.app) ? LogLevel::kDebug : LogLevel::kInfo);
+    if (const Status limits = ApplyLimits(*command.app); !limits) {
+      return EndWith(limits.error(), /*same_on_all_ranks=*/true);
+    }
+    if (const Status given = CheckGivenPaths(*command.app); !given) {
+      return EndWith(given.error(), /*same_on_all_ranks=*/true);
+    }
+    RemoveOutputsOnInterrupt();
+    const Result<int> code = command.body();
+    if (std::fflush(stdout) != 0) {
+      fmt::print(stderr, "reprise: could not write all of the output\n");
+      return static_cast<int>(ErrorKind::kEnvironment);
+    }
+    return code ? *code : EndWith(code.error(), code.error().kind == ErrorKind::kUsage);
+  }
+  return static_cast<int>(ErrorKind::kUsage);
+}
+
+}  // namespace
+
+int RunProgram(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs(
+        "reprise: out of memory; give it more (ulimit -v, a container's limit), or a smaller "
+        "input\n",
+        stderr);
+  } catch (const std::system_error& error) {
+    // fmt::print throws it where stdout can't be written; threads where none can be started.
+    std::fprintf(stderr, "reprise: the system refused: %s; is the disk full, or a limit reached?\n",
+                 error.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "reprise: internal error: %s (please report this)\n", error.what());
+  }
+  return static_cast<int>(ErrorKind::kEnvironment);
+}
+
+}  // namespace reprise

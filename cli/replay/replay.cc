@@ -1,0 +1,331 @@
+// reprise replay: a trace set, or a part of it, on as many ranks, into a run directory.
+#include "replayer/replay.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "cli/program/commands.h"
+#include "cli/program/interrupts.h"
+#include "cli/program/number_checks.h"
+#include "cli/program/part_flags.h"
+#include "cli/program/sampling_flags.h"
+#include "cli/replay/backend_options.h"
+#include "cli/replay/library_options.h"
+#include "cli/replay/replay_backend.h"
+#include "cli/replay/replay_progress.h"
+#include "cli/replay/replay_runs.h"
+#include "cli/runs/run_report.h"
+#include "collectives/communicator.h"
+#include "core/bytes.h"
+#include "core/denormals.h"
+#include "core/log.h"
+#include "core/parallel.h"
+#include "core/shown_text.h"
+#include "replayer/device_choice.h"
+#include "replayer/dry.h"
+#include "replayer/plan/option_texts.h"
+
+namespace reprise {
+namespace {
+
+struct ReplayFlags {
+  ReplayRequest request;
+  std::string mode = "full";
+  std::string ops, comms, host_gaps = "auto", memory = "own", device = "auto";
+  std::string time_scale, stretch;
+  std::vector<std::string> algorithms;
+  int ranks_per_process = 1;
+  std::string staging_chunk;
+  SettingFlags settings;
+  PartFlags part;
+  RunsFlags runs;
+  bool quiet = false, json = false;
+  double watchdog_s = 60;
+  SamplingFlags sampling;
+  double idle_s = 0, until_steady_s = 0;
+  CLI::Option* idle_option = nullptr;
+};
+
+void AddFlags(CLI::App& app, ReplayFlags& flags) {
+  ReplayOptions& options = flags.request.options;
+  app.description(
+      "Replay a trace set or a part of it; start it with mpirun -n RANKS or srun "
+      "(docs/guides/clusters.md), or let --processes start mpirun");
+  app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
+      ->required();
+  app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
+  app.add_flag("--force", flags.request.force, "replace an existing run");
+  AddRunsFlags(app, flags.runs);
+  auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
+  app.add_flag("--json", flags.json, "report at the end as one JSON object")->excludes(quiet);
+  app.add_option("--mode", flags.mode,
+                 "full: everything real; compute: transfers timed; comm: operations timed; dry: "
+                 "simulate the schedule, execute nothing")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(std::begin(kPresetNames), std::end(kPresetNames))));
+  app.add_option("--ops", flags.ops,
+                 "real|surrogate|timed|skip, or CLASS=MODE,…; class rest: all others");
+  app.add_option("--comms", flags.comms,
+                 "real|timed|skip, or COLLECTIVE=MODE,…; collective rest: all others");
+  app.add_option(
+         "--algo", flags.algorithms,
+         "algorithm of collectives: [KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N]; "
+         "`reprise list algorithms` lists them")
+      ->take_all();
+  app.add_option("--staging-chunk", flags.staging_chunk,
+                 "chunk size for copies between device and network; 0: one copy for each transfer "
+                 "(default: 4MiB with GPUs, else 0)");
+  app.add_option("--ranks-per-process", flags.ranks_per_process,
+                 "ranks that each process replays, each on threads of its own (default: 1)")
+      ->check(CLI::Range(1, kMaxRanksPerProcess));
+  app.add_option("--host-gaps", flags.host_gaps,
+                 "host time between operations: keep, untraced (without the estimated cost of "
+                 "tracing), drop, scale:F, or auto: untraced where the capture has the estimate, "
+                 "but not in --mode dry (default: auto)");
+  app.add_option(
+      "--time-scale", flags.time_scale,
+      "factor on the time of timed nodes (in --mode dry of all nodes), or CLASS=F,…; class "
+      "comm: transfers, class rest: all others");
+  app.add_option(
+      "--stretch", flags.stretch,
+      "factor (at least 1) on the time of executed operations of host threads, or CLASS=F,…; "
+      "the thread waits after each; `reprise report` suggests factors");
+  std::vector<std::string> devices = BackendNames();
+  devices.insert(devices.begin(), "auto");
+  app.add_option("--device", flags.device,
+                 fmt::format("{}, or auto: {} (default: auto)", fmt::join(BackendNames(), ", "),
+                             BackendPreference()))
+      ->check(CLI::IsMember(devices));
+  auto* const index = app.add_option("--device-index", options.device_index,
+                                     "device of all ranks: its number in `reprise devices`")
+                          ->check(NotNegative());
+  app.add_option("--device-map", flags.part.device_map,
+                 "device of each local rank: 0:0,1:0,2:1, or round-robin, or packed (neighbours "
+                 "share a device); default: round-robin over GPUs")
+      ->excludes(index);
+  flags.settings.AddTo(app, &BackendSetting::Help::replay);
+  AddPartFlags(app, flags.part);
+  app.add_option("--warmup", options.warmup, "warm-up iterations, not measured (default: 1)")
+      ->check(NotNegative());
+  app.add_option("--iterations", options.iterations, "measured iterations (default: 3)")
+      ->check(Positive());
+  app.add_option(
+         "--memory", flags.memory,
+         "which storages may share a buffer; own: those whose uses are ordered by dependencies; "
+         "share: also those that the recording used one after the other (correct times, wrong "
+         "contents)")
+      ->check(CLI::IsMember({"own", "share"}));
+  app.add_flag("--check", options.check,
+               "send exactly representable data and verify every transfer's result");
+  app.add_flag("--check-values", options.check_values,
+               "after the measured iterations run one more, not timed, and count denormals, "
+               "infinities and NaN of every operation; `reprise report --section values`");
+  app.add_flag("--flush-denormals", options.flush_denormals,
+               "compute with zero in place of denormal numbers, as "
+               "torch.set_flush_denormal(True) does; the run records it");
+  app.add_flag("--allow-slow", options.allow_slow,
+               "run even if the replay takes over 20 times as long as the recording");
+  app.add_flag("--assume-groups", options.assume_groups,
+               "accept guessed process groups where the capture names none");
+  app.add_option("--watchdog", flags.watchdog_s,
+                 "abort after this many seconds without progress (default: 60)")
+      ->check(Positive());
+  AddSamplingFlags(app, flags.sampling);
+  flags.idle_option =
+      app.add_option("--idle", flags.idle_s,
+                     "seconds to measure idle power before the replay (default: 2 where power is "
+                     "measured, else 0)")
+          ->check(NotNegative());
+  app.add_option("--until-steady", flags.until_steady_s,
+                 "warm up until temperatures change by less than 2 degrees a minute, at most this "
+                 "many seconds")
+      ->check(Positive());
+}
+
+Status Interpret(ReplayFlags& flags) {
+  ReplayOptions& options = flags.request.options;
+  const auto* const mode = std::find(std::begin(kPresetNames), std::end(kPresetNames), flags.mode);
+  ApplyPreset(static_cast<ReplayPreset>(mode - std::begin(kPresetNames)), options);
+  REPRISE_TRY(ParseOpModes(flags.ops, options));
+  REPRISE_TRY(ParseCommModes(flags.comms, options));
+  REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));
+  for (const std::string& text : flags.algorithms) {
+    REPRISE_TRY(options.algorithms.Add(text));
+  }
+  if (!flags.staging_chunk.empty()) {
+    options.staging_chunk_bytes = ParseBytes(flags.staging_chunk);
+    if (!options.staging_chunk_bytes) {
+      return UsageError(
+          fmt::format("--staging-chunk: '{}' is no size: 1MiB, 4M, 0", flags.staging_chunk));
+    }
+  }
+  if (!flags.time_scale.empty()) {
+    REPRISE_TRY(ParseTimeScale(flags.time_scale, options));
+  }
+  if (!flags.stretch.empty()) {
+    if (options.preset == ReplayPreset::kDry) {
+      return UsageError("--stretch: nothing runs in --mode dry; --time-scale is its what-if");
+    }
+    REPRISE_TRY(ParseStretch(flags.stretch, options));
+  }
+  REPRISE_TRY(InterpretPart(flags.part, options));
+  options.share_memory = flags.memory == "share";
+  if (options.check_values && options.share_memory) {
+    return UsageError(
+        "--check-values: with --memory share contents are wrong, so that counting them says "
+        "nothing; leave one of the two out");
+  }
+  if (options.check_values && options.preset == ReplayPreset::kDry) {
+    return UsageError("--check-values: nothing is computed in --mode dry");
+  }
+  options.watchdog_ns = static_cast<std::int64_t>(flags.watchdog_s * 1e9);
+  REPRISE_ASSIGN(options.sampling, InterpretSampling(flags.sampling));
+  if (flags.idle_option->count() > 0) {
+    options.idle_ns = static_cast<std::int64_t>(flags.idle_s * 1e9);
+  }
+  options.until_steady_ns = static_cast<std::int64_t>(flags.until_steady_s * 1e9);
+  return {};
+}
+
+// Open MPI ends a process that lacks file descriptors without a message.
+Status CheckProcessLimits() {
+  constexpr rlim_t kFewestFiles = 64;  // measured: Open MPI 4.1 starts one rank with 20
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < kFewestFiles) {
+    return EnvironmentError(
+        fmt::format("this process may open {} files, and MPI needs {}: raise the limit (ulimit -n)",
+                    files.rlim_cur, kFewestFiles));
+  }
+  return {};
+}
+
+// Every process would start a thread per core; ranks that share a host share its cores. Must be set
+// before the first OpenCL call. OMP_NUM_THREADS, as for the recorded job, is how a user sets it.
+void LimitCpuDeviceThreads(const Communicator& communicator) {
+  const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
+  const char* const wanted = std::getenv("OMP_NUM_THREADS");
+  const int own = wanted == nullptr ? 0 : std::atoi(wanted);
+  const int threads = own > 0 ? own : std::max(cores / std::max(communicator.local_size(), 1), 1);
+  LimitOwnCores(threads);
+  setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 0);
+  setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
+}
+
+// Ends the process, here or soon.
+Result<int> EndEarly(const ReplayFailure& failure, Communicator& communicator) {
+  const Error& error = failure.error;
+  if (!failure.while_running) {
+    // The ranks agreed on it, so the first prints for all, and ends them with it; unless it is
+    // stuck.
+    constexpr std::chrono::seconds kForFirstRank{5};
+    if (communicator.rank() != 0) {
+      std::this_thread::sleep_for(kForFirstRank);
+    }
+    // Before the ranks part: one that lacks the memory even for that ends all of them.
+    fmt::print(stderr, "reprise: {}\n", ShownLines(error.message));
+    communicator.AbortNow(static_cast<int>(error.kind));
+    return Fail(error.kind, "");
+  }
+  const int signal_code = InterruptExitCode();
+  // mpirun sends its signal to every rank; one of them reports it.
+  if (signal_code == 0 || communicator.rank() == 0) {
+    LogError(error.message);
+  }
+  communicator.AbortNow(signal_code != 0 ? signal_code : static_cast<int>(error.kind));
+  if (signal_code != 0) {
+    return signal_code;
+  }
+  return Fail(error.kind, "");  // printed above
+}
+
+Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {
+  const ReplayRequest& request = flags.request;
+  std::FILE* const notes = flags.json || flags.quiet ? stderr : stdout;
+  if (request.options.check) {
+    fmt::print(notes, "check: every transfer correct ({} verified on rank 0)\n",
+               outcome.checked_transfers);
+  }
+  for (const std::string& note : outcome.notes) {
+    fmt::print(notes, "{}\n", note);
+  }
+  return flags.quiet ? Status{} : PrintRunReport(request.run_directory, flags.json);
+}
+
+Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
+  ReplayRequest& request = flags.request;
+  // Threads begin as their creators are: before there are any.
+  if (request.options.flush_denormals && !FlushDenormals()) {
+    return EnvironmentError(
+        "--flush-denormals: it is not known how to on this processor; replay without it");
+  }
+  request.command_line = context.command_line;
+  request.options.cache_directory = context.cache_directory;
+  int argc = context.argc;
+  char** argv = context.argv;
+  request.options.settings = flags.settings.Given();
+  const Status torch = FindTorch(request.options.settings);  // before MPI
+  // Open MPI asks hwloc for the machine's devices, whose OpenCL plug-in would make the first OpenCL
+  // call: before the number of threads is limited and drivers are named.
+  setenv("HWLOC_COMPONENTS", "-opencl", 0);
+  REPRISE_ASSIGN(auto communicator, CreateMpiCommunicator(&argc, &argv));
+  if (communicator->size() > 1) {
+    SetLog(LogLevel::kInfo, communicator->rank());
+  }
+  LimitCpuDeviceThreads(*communicator);
+  REPRISE_TRY(communicator->Agree(torch));
+  REPRISE_TRY(communicator->Agree(PrepareBackend(flags.device, context, request)));
+  const bool first = communicator->rank() == 0;
+  if (first && !request.device_reason.empty() && !flags.quiet) {
+    fmt::print(stderr, "device: {} ({})\n", request.options.backend, request.device_reason);
+  }
+  std::optional<ReplayProgressLine> line;
+  if (first && (line.emplace(), line->shown())) {
+    request.progress = [&line](const ReplayProgress& progress) { line->Show(progress); };
+  }
+  CatchInterrupts();
+  request.interrupted = PendingInterrupt;
+  const auto replay = request.options.preset == ReplayPreset::kDry ? DryReplay : Replay;
+  const auto outcome =
+      flags.ranks_per_process > 1
+          ? ReplayRanksOfProcess(request, *communicator,
+                                 flags.ranks_per_process * communicator->size(), replay)
+          : replay(request, *communicator);
+  line.reset();
+  if (!outcome) {
+    return EndEarly(outcome.error(), *communicator);
+  }
+  communicator.reset();  // the other ranks need not wait for the report
+  if (first) {
+    REPRISE_TRY(ReportOutcome(flags, *outcome));
+  }
+  return 0;
+}
+
+Result<int> RunReplay(ReplayFlags& flags, const CommandContext& context) {
+  REPRISE_TRY(Interpret(flags));
+  REPRISE_TRY(CheckProcessLimits());
+  return StartsProcesses(flags.runs) ? RunAsProcesses(flags.runs,
+                                                      {.request = flags.request,
+                                                       .ranks_per_process = flags.ranks_per_process,
+                                                       .quiet = flags.quiet,
+                                                       .json = flags.json},
+                                                      context)
+                                     : RunOnRank(flags, context);
+}
+
+}  // namespace
+
+CommandBody RegisterReplay(CLI::App& app, const CommandContext& context) {
+  auto flags = std::make_shared<ReplayFlags>();
+  AddFlags(app, *flags);
+  return [flags, &context] { return RunReplay(*flags, context); };
+}
+
+}  // namespace reprise

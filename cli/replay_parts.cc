@@ -1,9 +1,0 @@
-#include "cli/replay_parts.h"
-
-#include "collectives/communicator.h"
-
-namespace reprise {
-
-ReplayParts PartsOfReplay() { return {.parts = "all", .mpi = MpiLibraryVersion()}; }
-
-}  // namespace reprise

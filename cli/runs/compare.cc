@@ -1,0 +1,201 @@
+// reprise compare A B [C…] [-o FILE.html] [--json|--markdown] [--figure F]… [--fail-if EXPR]…
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "cli/program/commands.h"
+#include "cli/program/common_options.h"
+#include "cli/program/given_path.h"
+#include "cli/runs/compare_recordings.h"
+#include "cli/runs/compared_sides.h"
+#include "core/shown_text.h"
+#include "et_schema/output_file.h"
+#include "predict/sweep/figures.h"
+#include "report/compare/compare_runs.h"
+#include "report/compare/condition.h"
+#include "report/page/html.h"
+
+namespace reprise {
+namespace {
+
+constexpr char kHeatMap[] = "heatmap";
+
+struct CompareFlags {
+  std::vector<std::string> sides, conditions;  // as typed
+  CompareRequest request;
+};
+
+// Figures of layouts or batches compare runs of different traces.
+bool AreOfSeveralJobs(const std::vector<std::string>& figures) {
+  return std::ranges::any_of(figures, [](const auto& figure) { return figure != kHeatMap; });
+}
+
+// `recordings`: of these one alone has ranks to compare.
+Status CheckRequest(const CompareRequest& flags, bool recordings) {
+  const bool heat_alone = !flags.figures.empty() && !flags.any_job;
+  if (flags.sides.size() < 2 && !heat_alone && (!recordings || flags.any_job)) {
+    return UsageError(
+        "compare: one side is nothing to compare; give two or more (several repeats of one: "
+        "LABEL=RUN,RUN)");
+  }
+  if (flags.json && flags.markdown) {
+    return UsageError("compare: --json and --markdown are both the whole output; give one");
+  }
+  if (!flags.figures.empty() && flags.output.empty()) {
+    return UsageError("compare: --figure draws on a page: give its name with -o FILE.html");
+  }
+  if (!flags.output.empty() && !flags.output.ends_with(".html")) {
+    return UsageError(fmt::format(
+        "compare: -o {}: the page is written as HTML, so the name must end in .html; for JSON or "
+        "Markdown use --json or --markdown > FILE",
+        flags.output));
+  }
+  if (flags.output.empty() && (flags.quiet || flags.force)) {
+    return UsageError("compare: --quiet and --force go with -o FILE.html");
+  }
+  return {};
+}
+
+// Those that were allowed; an error for the rest.
+Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide>& sides,
+                                                  const CompareRequest& request) {
+  std::set<std::string> allowed(request.allow.begin(), request.allow.end());
+  if (request.any_job) {
+    allowed.insert({"trace", "part", "coverage"});
+  }
+  std::vector<Incomparable> passed;
+  std::set<std::string> refused;
+  std::string text;
+  for (Incomparable& reason : FindIncomparable(sides)) {
+    if (reason.expected || allowed.contains(reason.key)) {
+      passed.push_back(std::move(reason));
+    } else {
+      text += fmt::format("\n  {}: {}", reason.key, reason.why);
+      refused.insert(reason.key);
+    }
+  }
+  if (!refused.empty()) {
+    return BadInput(
+        fmt::format("these runs are not comparable:{}\nTo compare them all the same: "
+                    "--allow {}",
+                    text, fmt::join(refused, ",")));
+  }
+  return passed;
+}
+
+// A sweep's rows in place of runs.
+Result<int> DrawSweep(const std::string& directory, const CompareRequest& flags, bool conditions) {
+  if (flags.markdown || conditions || !flags.allow.empty()) {
+    return UsageError("compare: of a sweep there are --figure, -o and --json");
+  }
+  if (!flags.output.ends_with(".html") && !flags.json) {
+    return UsageError("compare: figures of a sweep are drawn on a page: give -o FILE.html");
+  }
+  REPRISE_ASSIGN(const std::string data, ReadSweepFigures(directory, flags.figures));
+  if (!flags.output.empty()) {
+    REPRISE_ASSIGN(OutputFile page, OutputFile::Create(flags.output, flags.force));
+    page.stream() << HtmlPage(data, PageKind::kComparison);
+    REPRISE_TRY(page.Commit());
+  }
+  if (flags.json) {
+    fmt::print("{}", data);
+  }
+  return 0;
+}
+
+Result<ShownComparison> ShowRuns(const CompareRequest& request, bool verbose) {
+  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(request.sides));
+  REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, request));
+  const Comparison comparison = Compare(sides, allowed);
+  ShownComparison shown;
+  REPRISE_ASSIGN(shown.violations, FindViolations(request.conditions, sides, comparison));
+  const auto json = [&] { return ComparisonJson(sides, comparison, request.figures); };
+  shown.page = request.output.empty() ? "" : HtmlPage(json(), PageKind::kComparison);
+  shown.text = request.json       ? json()
+               : request.markdown ? ComparisonMarkdown(sides, comparison)
+               : request.quiet    ? ""
+                                  : ShownStyledLines(ComparisonText(
+                                        sides, comparison, isatty(STDOUT_FILENO) == 1, verbose));
+  return shown;
+}
+
+Result<int> RunCompare(CompareFlags& given, bool verbose) {
+  CompareRequest& request = given.request;
+  if (given.sides.size() == 1 && FindPathKind(given.sides.front()) == PathKind::kSweep) {
+    return DrawSweep(given.sides.front(), request, !given.conditions.empty());
+  }
+  request.sides = ParseSides(given.sides);
+  request.any_job = AreOfSeveralJobs(request.figures);
+  // One run alone: its ranks.
+  const bool recordings =
+      HasTraceSet(request.sides) || (request.figures.empty() && IsOneRun(request.sides));
+  REPRISE_TRY(CheckRequest(request, recordings));
+  for (const std::string& text : given.conditions) {
+    REPRISE_ASSIGN(std::vector<Condition> parsed, ParseConditions(text));
+    request.conditions.insert(request.conditions.end(), parsed.begin(), parsed.end());
+  }
+  std::optional<OutputFile> page;
+  if (!request.output.empty()) {
+    REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
+  }
+  REPRISE_ASSIGN(const ShownComparison shown,
+                 recordings ? ShowRecordings(request, verbose) : ShowRuns(request, verbose));
+  if (page) {
+    page->stream() << shown.page;
+    REPRISE_TRY(page->Commit());
+  }
+  fmt::print("{}", shown.text);
+  for (const std::string& violation : shown.violations) {
+    fmt::print(stderr, "reprise: compare: {}\n", violation);
+  }
+  return shown.violations.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
+  auto flags = std::make_shared<CompareFlags>();
+  CompareRequest& request = flags->request;
+  std::vector<std::string> figures(kSweepFigures.begin(), kSweepFigures.end());
+  figures.emplace_back(kHeatMap);
+  app.description(
+      "Compare runs, captures (trace sets), or the ranks of one: time, energy, power, temperature, "
+      "and where they differ");
+  app.add_option(
+         "runs", flags->sides,
+         "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
+         "the first is the baseline. LABEL=SET or LABEL=SET,SET,…: trace sets, whose "
+         "operations are aligned with those of the other sides, which may be runs. One SET or RUN: "
+         "its ranks. The directory of a sweep: figures of its configurations")
+      ->required()
+      ->type_name("[LABEL=]RUN|SET[,…]");
+  app.add_flag("--json", request.json, "one JSON object instead of text");
+  app.add_flag("--markdown", request.markdown, "Markdown instead of text");
+  app.add_option("-o,--output", request.output,
+                 "also write one HTML page with charts, which needs no network")
+      ->type_name("FILE.html");
+  app.add_option("--figure", request.figures,
+                 "show this figure on the page instead; the runs may have different traces")
+      ->check(CLI::IsMember(figures))
+      ->allow_extra_args(false);
+  app.add_option(
+         "--fail-if", flags->conditions,
+         "exit 1 if a condition on ratios to the baseline holds: 'time>1.05', 'energy.low>1', "
+         "'class.gemm>1.1 || temperature.value>85'")
+      ->allow_extra_args(false)
+      ->type_name("EXPR");
+  app.add_option("--allow", request.allow, "compare runs that differ in these")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"trace", "part", "mode", "coverage", "iterations"}))
+      ->allow_extra_args(false);
+  app.add_flag("--quiet", request.quiet, "with -o: print no text");
+  app.add_flag("--force", request.force, "with -o: replace the file");
+  return [&app, flags] { return RunCompare(*flags, IsVerbose(app)); };
+}
+
+}  // namespace reprise

@@ -1,0 +1,242 @@
+// reprise convert: captures in, a trace set out.
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "cli/program/commands.h"
+#include "cli/program/common_options.h"
+#include "cli/program/number_checks.h"
+#include "cli/traces/counter_lines.h"
+#include "cli/traces/link_summary.h"
+#include "cli/traces/set_checks.h"
+#include "converters/converter.h"
+#include "converters/other_forms.h"
+#include "core/counted.h"
+#include "core/nearest.h"
+#include "core/output_kind.h"
+#include "core/shown_text.h"
+#include "et_schema/json.h"
+#include "et_schema/trace_set.h"
+#include "predict/operator_work.h"
+
+namespace reprise {
+
+inline void to_json(Json& json, const ConvertedRank& of) {
+  REPRISE_ADD_FIELDS(json, of, rank, path, nodes, edges, transfers, recorded_operations)
+  json["link"] = ToJson(of.link);
+}
+
+namespace {
+
+struct ConvertFlags {
+  ConvertRequest request;
+  std::string input, output, format, repeat = "recorded";
+  bool json = false;
+};
+
+Status Interpret(ConvertFlags& flags) {
+  ConvertRequest& request = flags.request;
+  request.repeat = flags.repeat == "median" ? RepeatChoice::kMedian : RepeatChoice::kRecorded;
+  request.costs = OperatorCosts();
+  if (request.host_trace.empty() && request.device_trace.empty()) {
+    if (flags.input.empty()) {
+      return UsageError(
+          "give a capture (a directory or a file), or --host-trace and --device-trace");
+    }
+    // What is not there goes to the converter as a directory: it says so.
+    std::error_code error;
+    const bool file = std::filesystem::is_regular_file(flags.input, error);
+    (file ? request.input_file : request.input_directory) = flags.input;
+    (file && IsEtFileName(flags.output) ? request.output_file : request.output_directory) =
+        flags.output;
+  } else {
+    if (!flags.input.empty()) {
+      return UsageError("give either a capture, or --host-trace and --device-trace");
+    }
+    request.output_file = flags.output;
+  }
+  return {};
+}
+
+// glibc raises this threshold with the largest block freed, and then keeps what was read and parsed
+// until the end: a tenth of a conversion's peak.
+void GiveMemoryBack() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
+}
+
+Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
+  if (!flags.format.empty()) {
+    const ConverterKind* kind = FindConverter(flags.format);
+    if (kind == nullptr) {
+      std::vector<std::string> names;
+      for (const ConverterKind& known : BuiltinConverters()) {
+        names.emplace_back(known.name);
+      }
+      return UsageError(fmt::format("no format is called {}{} (`reprise list formats` shows them)",
+                                    flags.format, DidYouMean(flags.format, names)));
+    }
+    return kind;
+  }
+  if (flags.input.empty()) {
+    return FindConverter("pytorch");
+  }
+  const ConverterKind* kind = SniffConverter(flags.input);
+  std::error_code error;
+  if (kind == nullptr && std::filesystem::is_regular_file(flags.input, error)) {
+    REPRISE_TRY(CheckForm(flags.input));
+    return BadInput(fmt::format(
+        "{}: not recognised as any format (`reprise list formats`); --format NAME says what is "
+        "wrong with it",
+        flags.input));
+  }
+  // Let the first format say what it would have expected.
+  return kind != nullptr ? kind : &BuiltinConverters().front();
+}
+
+// What was written, as `reprise validate` checks it.
+Result<SetFindings> CheckWritten(const ConvertRequest& request) {
+  SetFindings findings;
+  if (!request.output_file.empty()) {
+    REPRISE_TRY(CheckFiles({request.output_file}, findings));
+    return findings;
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.output_directory));
+  std::vector<std::string> files;
+  for (const TraceSet::DistinctRank& rank : set.DistinctRanks()) {
+    files.push_back(rank.path);
+  }
+  REPRISE_TRY(CheckFiles(files, findings));
+  if (findings.errors.empty()) {
+    CheckTransfers(set, findings);
+  }
+  return findings;
+}
+
+Json ToJson(const ConvertReport& report, const SetFindings& findings) {
+  return {{"ranks", report.ranks},
+          {"groups", report.groups},
+          {"transfers_by_group_certainty",
+           {{"recorded", report.recorded_groups},
+            {"inferred", report.inferred_groups},
+            {"unknown", report.unknown_groups}}},
+          {"diagnostics", report.diagnostics.Snapshot()},
+          {"ok", findings.errors.empty()},
+          {"errors", findings.errors},
+          {"warnings", findings.warnings}};
+}
+
+void PrintConvertedRanks(const ConvertReport& report) {
+  for (const ConvertedRank& rank : report.ranks) {
+    fmt::print("{}: {} operations -> {} nodes, {} edges, {} transfers\n", ShownText(rank.path),
+               rank.recorded_operations, rank.nodes, rank.edges, rank.transfers);
+    if (!rank.link.method.empty()) {
+      fmt::print("  {}\n", Summary(rank.link));
+    }
+  }
+  for (const auto& [group, count] : report.groups) {
+    fmt::print("group {}: {} transfers\n", ShownText(group), count);
+  }
+}
+
+void PrintCounts(const std::string& output, const ConvertReport& report) {
+  ConvertedRank all{};
+  std::vector<const LinkReport*> links;
+  for (const ConvertedRank& rank : report.ranks) {
+    all.recorded_operations += rank.recorded_operations;
+    all.nodes += rank.nodes;
+    all.edges += rank.edges;
+    all.transfers += rank.transfers;
+    links.push_back(&rank.link);
+  }
+  fmt::print("{}: {}, {} operations -> {} nodes, {} edges, {} transfers in {}\n", output,
+             Counted(report.ranks.size(), "rank"), all.recorded_operations, all.nodes, all.edges,
+             all.transfers, Counted(report.groups.size(), "group"));
+  if (const std::string linked = Summary(links); !linked.empty()) {
+    fmt::print("{}\n", linked);
+  }
+}
+
+void PrintErrors(const std::string& output, const std::vector<std::string>& errors) {
+  constexpr std::size_t kMax = 5;
+  for (std::size_t i = 0; i < std::min(errors.size(), kMax); ++i) {
+    fmt::print("error: {}\n", ShownText(errors[i]));
+  }
+  if (!errors.empty()) {
+    fmt::print(
+        "{}: written, but replay refuses it as it is: {}; `reprise validate {} -v` lists all.\n"
+        "  `reprise replay --comms timed` takes transfers' recorded times in place of sending; "
+        "else capture again, all ranks of one run\n",
+        ShownText(output), Counted(errors.size(), "error"), ShownText(output));
+  }
+}
+
+void Print(const std::string& output, const ConvertReport& report, bool verbose) {
+  verbose ? PrintConvertedRanks(report) : PrintCounts(output, report);
+  if (report.inferred_groups + report.unknown_groups > 0) {
+    fmt::print("process groups of transfers: {} recorded, {} inferred, {} unknown{}\n",
+               report.recorded_groups, report.inferred_groups, report.unknown_groups,
+               report.unknown_groups > 0 ? " (replay will refuse these)" : "");
+  }
+  for (const std::string& line : CounterLines(report.diagnostics.Snapshot(), verbose)) {
+    fmt::print("note: {}\n", ShownText(line));
+  }
+}
+
+}  // namespace
+
+CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
+  app.description("Convert captured traces to a trace set");
+  auto flags = std::make_shared<ConvertFlags>();
+  ConvertRequest& request = flags->request;
+  app.add_option("input", flags->input,
+                 "directory with the captures of all ranks, or one file; `reprise list formats` "
+                 "lists the formats");
+  app.add_option("-o,--output", flags->output, "directory to create; for one rank also an .et file")
+      ->required();
+  app.add_option("--name", request.name, "name of the trace set (default: name of the input)");
+  app.add_option("--host-trace", request.host_trace, "for one rank: its host trace");
+  app.add_option("--device-trace", request.device_trace, "for one rank: its Kineto trace");
+  app.add_option("--rank", request.rank,
+                 "for one rank: its number (default: the number in the files)")
+      ->check(NotNegative());
+  app.add_option("--repeat", flags->repeat,
+                 "which step to take where the Kineto file holds several: the one that the host "
+                 "trace recorded (else the best match), or the one of median duration")
+      ->check(CLI::IsMember({"recorded", "median"}));
+  app.add_option("--format", flags->format, "format of the input (default: detected)");
+  app.add_option("--ranks", request.world_size, "for text workloads: number of ranks to write")
+      ->check(Positive());
+  app.add_option("--passes", request.passes,
+                 "for text workloads: number of iterations (default: 1)")
+      ->check(Positive());
+  app.add_flag(
+      "--mem-nodes", request.mem_nodes,
+      "write copies from host to device as Chakra's MEM_LOAD nodes, copies to the host and "
+      "fills as MEM_STORE; default: COMP, which all simulators take");
+  app.add_flag("--force", request.force, "replace an output that exists");
+  app.add_flag("--strict", request.strict, "fail where the conversion would lose data");
+  app.add_flag("--json", flags->json, "print the result as JSON");
+  return [&app, flags]() -> Result<int> {
+    GiveMemoryBack();
+    REPRISE_TRY(Interpret(*flags));
+    REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
+    REPRISE_ASSIGN(const ConvertReport report, kind->convert(flags->request));
+    // Memory goes back at once when the process ends, which is now.
+    [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);
+    REPRISE_ASSIGN(const SetFindings findings, CheckWritten(flags->request));
+    if (flags->json) {
+      fmt::print("{}\n", nlohmann::json(ToJson(report, findings)).dump(1));
+    } else {
+      Print(flags->output, report, IsVerbose(app));
+      PrintErrors(flags->output, findings.errors);
+    }
+    return findings.errors.empty() ? 0 : static_cast<int>(ErrorKind::kCheckFailed);
+  };
+}
+
+}  // namespace reprise
