@@ -22,11 +22,12 @@ function(reprise_cold target option)
     target_compile_options(${target} PRIVATE ${option})
   endif()
 endfunction()
-set(folders_run_once kernel_bench machine recordings report run workload)
+set(folders_run_once cli kernel_bench machine recordings report run workload)
 # reprise_folder(NAME DEPS...): a static library reprise_NAME of NAME/**/*.cc that may see DEPS.
 # NAME/CMakeLists.txt, where there is one, adds third-party libraries and generated sources.
 function(reprise_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   reprise_leave_out(sources)
   if(NOT sources)
     add_library(reprise_${name} INTERFACE)

@@ -7,6 +7,6 @@ hidden=()
 for package in MPI OpenCL TBB dnnl; do
   hidden+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON")
 done
-cmake -S . -B build-without-replay -G Ninja -DREPRISE_REPLAY=OFF "${hidden[@]}" >/dev/null
+cmake --preset without-replay "${hidden[@]}" >/dev/null
 ninja -C build-without-replay --quiet reprise
 ctest --test-dir build-without-replay -R '^e2e_(parts|formats|export|validate)_test$' --output-on-failure

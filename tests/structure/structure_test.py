@@ -2,7 +2,7 @@
 """Checks which folder may include which, that no folders include each other in a circle, and where
 third-party headers and the backends' names stay.
 
-The tables are docs/architecture.md's; a violation names file, line and rule.
+The layers are in cmake/layers.txt; a violation names file, line and rule.
 """
 import collections
 import pathlib
@@ -11,39 +11,22 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MAY_USE = {
-    "core": [],
-    "timing": ["core"],
-    "et_schema": ["core"],
-    "converters": ["et_schema", "timing", "core"],
-    "costs": ["core"],
-    "workload": ["et_schema", "core"],
-    "share": ["converters", "et_schema", "core"],
-    "kernels": ["costs", "core"],
-    "kernel_bench": ["kernels", "costs", "core"],
-    "collectives": ["core"],
-    "telemetry": ["core"],
-    "run": ["core"],
-    "machine": ["core"],
-    "simulator": ["et_schema", "timing", "machine", "run", "core"],
-    "replayer": ["et_schema", "kernel_bench", "kernels", "costs", "collectives", "telemetry", "timing", "run", "core"],
-    "report": ["run", "timing", "core"],
-    "recordings": ["et_schema", "machine", "replayer", "report", "run", "timing", "core"],
-    "predict": ["et_schema", "converters", "workload", "kernels", "costs", "collectives", "machine", "simulator", "replayer", "report",
-                "run", "timing", "core"],
-    "cli": ["converters", "share", "workload", "predict", "et_schema", "kernels", "kernel_bench", "costs", "collectives", "telemetry",
-            "timing", "run", "replayer", "report", "recordings", "simulator", "machine", "core"],
-}
-# Folders below a folder, lowest first, each with the folders below it: each may use those before it. "*": all the others,
-# which are plug-ins; nobody else includes what is theirs.
-ORDER = {
-    "kernels": ["kernels", "kernels/cpu", "kernels/ops", "*"],
-    "report": ["report/values", "report/nodes", "report/energy", "report/classes", "report/fidelity", "report/text", "report/sections",
-               "report/page", "report/timeline", "report/compare", "report"],
-    "predict": ["predict", "predict/sweep"],
-    "cli": ["cli/program", "cli/traces", "cli/runs", "cli/predict", "cli/replay", "cli/without_replay", "cli"],
-    "workload": ["workload", "workload/ops", "workload/parallel", "workload/families", "workload/job"],
-}
+
+
+def read_layers():
+    """cmake/layers.txt: what each folder may use, and the order of the folders within one."""
+    may_use, order = {}, {}
+    for line in (ROOT / "cmake" / "layers.txt").read_text().splitlines():
+        if found := re.match(r"within (\w+): (.*)", line):
+            order[found.group(1)] = found.group(2).split()
+        elif found := re.match(r"(\w+):([^[]*)\[.+\]$", line):
+            may_use[found.group(1)] = found.group(2).split()
+        elif line and not line.startswith("#"):
+            raise SystemExit(f"cmake/layers.txt: expected FOLDER: FOLDERS [PRODUCT], or within FOLDER: FOLDERS: {line}")
+    return may_use, order
+
+
+MAY_USE, ORDER = read_layers()
 # Folders that include each other in a circle nevertheless → why.
 KNOWN_CIRCLES = {}
 # Folders in which no files include each other in a circle, either.
@@ -310,12 +293,18 @@ def check_types(files):
         yield f"only {len(defined)} types found"
 
 
+def check_picture():
+    done = subprocess.run([ROOT / "scripts" / "draw_layers.py", "--check"], check=False, capture_output=True, text=True)
+    if done.returncode:
+        yield done.stderr.strip()
+
+
 def main():
     files = sources()
     problems = [problem for path in files for problem in check(path)]
     for check_all in (check_counters, check_order, check_circles, check_file_circles, check_backends, check_types):
         problems += check_all(files)
-    problems += [*check_skips(), *check_sections()]
+    problems += [*check_skips(), *check_sections(), *check_picture()]
     print("\n".join(problems))
     print(f"{len(files)} files, {len(problems)} problems")
     # A checker that finds no files checks nothing.
