@@ -98,8 +98,8 @@ class PackageReader {
  private:
   [[nodiscard]] std::string Why() const {
     const char* why = archive_error_string(archive_.get());
-    return fmt::format("no package of `reprise pack`, or damaged: {}",
-                       why == nullptr ? "not a zstd-compressed tar" : why);
+    return fmt::format("no package of `reprise pack` (a tar compressed with zstd), or damaged: {}",
+                       why == nullptr ? "unknown" : why);
   }
   const UnpackRequest& request_;
   OpenedInput input_;
