@@ -65,11 +65,7 @@ class WireCursor {
 
   [[nodiscard]] bool Bytes(std::string_view& bytes) {
     std::uint64_t size = 0;
-    return Varint(size) && Take(size, bytes);
-  }
-
-  [[nodiscard]] bool Take(std::uint64_t size, std::string_view& bytes) {
-    if (size > static_cast<std::uint64_t>(end_ - at_)) {
+    if (!Varint(size) || size > static_cast<std::uint64_t>(end_ - at_)) {
       return false;
     }
     bytes = {reinterpret_cast<const char*>(at_), static_cast<std::size_t>(size)};

@@ -51,14 +51,6 @@ class WireBuffer {
     Tag(field, WireType::kFixed64);
     Fixed64(value);
   }
-  void Fixed32Field(std::uint32_t field, std::uint32_t value) {
-    Tag(field, WireType::kFixed32);
-    char* at = Room(sizeof(value));
-    for (int shift = 0; shift < 32; shift += 8) {
-      *at++ = static_cast<char>(value >> shift);
-    }
-    size_ += sizeof(value);
-  }
   // As they are.
   void Byte(char byte) {
     *Room(1) = byte;

@@ -67,10 +67,6 @@ Result<int> RunPack(const PackFlags& flags) {
     Json json = ParseJson<Json>(ManifestText(report.manifest));
     json["package"] = {{"path", request.output}, {"bytes", report.bytes}};
     json["left_out"] = report.left_out;
-    json["stored_plainly"] = Json::object();
-    for (const auto& [name, why] : report.stored_plainly) {
-      json["stored_plainly"][name] = why;
-    }
     fmt::print("{}\n", json.dump(1));
     return 0;
   }
@@ -79,10 +75,6 @@ Result<int> RunPack(const PackFlags& flags) {
   fmt::print("{}\n", report.manifest.policy.empty()
                          ? unnamed
                          : "policy: " + ShownText(report.manifest.policy));
-  for (const auto& [name, why] : report.stored_plainly) {
-    fmt::print("note: {} is stored as it is, not as columns: {}\n", ShownText(name),
-               ShownText(why));
-  }
   for (const std::string& name : report.left_out) {
     fmt::print("note: left out, no part of the set: {}\n", ShownText(name));
   }
@@ -99,8 +91,6 @@ CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("-o,--output", request.output, "file to write, e.g. name.reprise")->required();
   app.add_option("--license,--licence", request.licence_file, "file with the licence text")
       ->check(CLI::ExistingFile);
-  app.add_flag("--plain", request.plain,
-               "store .et files unencoded: larger, but `tar --zstd -x` can unpack them");
   app.add_flag("--not-anonymized", flags->not_anonymized,
                "pack a set that `anonymize` did not write, with all its names and times");
   app.add_flag("--force", request.force, "replace an output that exists");

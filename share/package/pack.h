@@ -1,8 +1,9 @@
-// A trace set as one file: a zstd-compressed tar with a manifest. Same input, same bytes.
+// A trace set as one file: a zstd-compressed tar with a manifest, which `tar --zstd -x` reads too
+// (docs/package_format.md). Same input, same bytes.
 #pragma once
 
+#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -15,20 +16,17 @@ struct PackRequest {
   std::string output;        // the file to write
   std::string licence_file;  // its text goes into the package; empty: none
   bool force = false;        // replace an output that exists
-  bool plain = false;        // `.et` files as they are: for `tar --zstd -x`
 };
 
 struct PackReport {
   PackageManifest manifest;
   std::uint64_t bytes = 0;            // of the package
   std::vector<std::string> left_out;  // files of the directory that are no part of the set
-  // `.et` files that columns can't hold, and why.
-  std::vector<std::pair<std::string, std::string>> stored_plainly;
 };
 
-// Files are read twice: for their sums, and into the archive or into columns, which are read back
-// and compared before they are taken. Usage error: the output exists. Bad input: no trace set, one
-// that its checksums or `ValidateFile` refuse, or a name in it that no package may have.
+// Files are read twice: for their sums, and into the archive. Usage error: the output exists. Bad
+// input: no trace set, one that its checksums or `ValidateFile` refuse, or a name in it that no
+// package may have.
 [[nodiscard]] Result<PackReport> PackSet(const PackRequest& request);
 
 }  // namespace reprise

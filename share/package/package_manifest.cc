@@ -9,7 +9,6 @@
 
 #include "core/input_file.h"
 #include "core/parse_json.h"
-#include "et_schema/columns.h"
 
 namespace reprise {
 namespace {
@@ -17,38 +16,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "reprise-package-1";
-constexpr char kFormatWithEncodings[] = "reprise-package-2";
-
-PackagedFile ParseFile(const Json& json) {
-  PackagedFile file{.path = json.at("path").get<std::string>(),
-                    .bytes = json.at("bytes").get<std::uint64_t>(),
-                    .sha256 = json.at("sha256").get<std::string>()};
-  if (json.contains("encoding")) {
-    file.encoding = json.at("encoding").get<std::string>();
-    file.encoded_bytes = json.at("encoded_bytes").get<std::uint64_t>();
-  }
-  return file;
-}
 
 Status CheckFiles(const PackageManifest& manifest, const std::string& origin) {
   std::set<std::string> paths = {kManifestFile};
   for (const PackagedFile& file : manifest.files) {
-    if (!file.encoding.empty() && file.encoding != kColumnsEncoding) {
-      return BadInput(fmt::format(
-          "{}: '{}' is stored as '{}', expected '{}': a newer Reprise packed it; unpack it with "
-          "that",
-          origin, ShownPath(file.path), ShownPath(file.encoding), kColumnsEncoding));
-    }
-    if (!IsPackagePath(file.path) || !IsPackagePath(file.stored_path())) {
+    if (!IsPackagePath(file.path)) {
       return BadInput(fmt::format("{}: {} lists a path that no package may have: '{}'", origin,
                                   kManifestFile, file.path));
     }
     if (!paths.insert(file.path).second) {
       return BadInput(fmt::format("{}: {} lists '{}' twice", origin, kManifestFile, file.path));
-    }
-    if (file.stored_bytes() > file.bytes) {
-      return BadInput(
-          fmt::format("{}: '{}' is stored in more bytes than it has", origin, file.path));
     }
   }
   return {};
@@ -56,15 +33,8 @@ Status CheckFiles(const PackageManifest& manifest, const std::string& origin) {
 
 }  // namespace
 
-std::string PackagedFile::stored_path() const {
-  return encoding.empty() ? path : path + kColumnsSuffix;
-}
-
 bool IsPackagePath(std::string_view path) {
   constexpr std::size_t kMax = 200;
-  if (path.starts_with(kRunsFolder)) {
-    path.remove_prefix(kRunsFolder.size());
-  }
   return !path.empty() && path.size() <= kMax && path.front() != '.' && path.front() != '-' &&
          std::all_of(path.begin(), path.end(), [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ||
@@ -82,15 +52,8 @@ std::string ShownPath(std::string_view path) {
 
 std::string ManifestText(const PackageManifest& manifest) {
   Json files = Json::array();
-  const char* format = kFormat;
   for (const PackagedFile& file : manifest.files) {
-    Json entry = {{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}};
-    if (!file.encoding.empty()) {
-      entry["encoding"] = file.encoding;
-      entry["encoded_bytes"] = file.encoded_bytes;
-      format = kFormatWithEncodings;
-    }
-    files.push_back(std::move(entry));
+    files.push_back({{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   }
   Json policy = nullptr;
   if (!manifest.policy.empty()) {
@@ -99,7 +62,7 @@ std::string ManifestText(const PackageManifest& manifest) {
               {"durations", manifest.durations},
               {"shapes", manifest.shapes}};
   }
-  const Json json = {{"format", format},
+  const Json json = {{"format", kFormat},
                      {"name", manifest.name},
                      {"et_format", manifest.et_format},
                      {"reprise_version", manifest.reprise_version},
@@ -115,10 +78,11 @@ Result<PackageManifest> ParseManifest(const std::string& text, const std::string
   try {
     const Json json = ParseJson<Json>(text);
     const auto format = json.at("format").get<std::string>();
-    if (format != kFormat && format != kFormatWithEncodings) {
-      return BadInput(
-          fmt::format("{}: {}: format '{}', expected {} or {}: perhaps of a newer Reprise", origin,
-                      kManifestFile, ShownPath(format), kFormat, kFormatWithEncodings));
+    if (format != kFormat) {
+      return BadInput(fmt::format(
+          "{}: {}: format '{}', expected '{}': another version of Reprise packed it; unpack it "
+          "with that one, or ask for a new package",
+          origin, kManifestFile, ShownPath(format), kFormat));
     }
     manifest.name = json.at("name").get<std::string>();
     manifest.et_format = json.at("et_format").get<std::int32_t>();
@@ -133,7 +97,9 @@ Result<PackageManifest> ParseManifest(const std::string& text, const std::string
       manifest.licence = licence.get<std::string>();
     }
     for (const Json& file : json.at("files")) {
-      manifest.files.push_back(ParseFile(file));
+      manifest.files.push_back({.path = file.at("path").get<std::string>(),
+                                .bytes = file.at("bytes").get<std::uint64_t>(),
+                                .sha256 = file.at("sha256").get<std::string>()});
     }
   } catch (const nlohmann::json::exception& error) {
     return BadInput(fmt::format("{}: {}: {}", origin, kManifestFile, error.what()));

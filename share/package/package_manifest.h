@@ -1,4 +1,4 @@
-// The list of what is in a package, its first file: manifest.json (docs/policies.md).
+// The list of what is in a package, its first file: manifest.json (docs/package_format.md).
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,10 @@
 namespace reprise {
 
 struct PackagedFile {
-  std::string path;  // "trace.0.et", "runs/0.json"
+  std::string path;  // "trace.0.et"
   std::uint64_t bytes = 0;
   std::string sha256;
-  // How it stands in the archive. "": as it is; kColumnsEncoding: as columns, of so many bytes.
-  std::string encoding;
-  std::uint64_t encoded_bytes = 0;
   bool operator==(const PackagedFile&) const = default;
-  // In the archive: trace.0.et.columns.
-  [[nodiscard]] std::string stored_path() const;
-  [[nodiscard]] std::uint64_t stored_bytes() const {
-    return encoding.empty() ? bytes : encoded_bytes;
-  }
 };
 
 struct PackageManifest {
@@ -38,19 +30,15 @@ struct PackageManifest {
 
 inline constexpr char kManifestFile[] = "manifest.json";
 inline constexpr char kLicenceFile[] = "LICENCE.txt";
-inline constexpr std::string_view kRunsFolder = "runs/";  // of older versions: summaries of runs
-inline constexpr char kColumnsSuffix[] = ".columns";
 
-// Format 1 if no file is encoded, so that versions before columns read it; else 2, which they
-// refuse.
 [[nodiscard]] std::string ManifestText(const PackageManifest& manifest);
-// Bad input, `origin` first: no manifest of these formats, an encoding that this version does not
-// know, or a path in it that IsPackagePath refuses.
+// Bad input, `origin` first: no manifest of this format, or a path in it that IsPackagePath
+// refuses.
 [[nodiscard]] Result<PackageManifest> ParseManifest(const std::string& text,
                                                     const std::string& origin);
 
-// What a file of a package may be called: one component, or one below runs/, of letters, digits and
-// "._-", not beginning with a dot, at most 200 bytes. So no path leads elsewhere on any system.
+// What a file of a package may be called: letters, digits and "._-", not beginning with a dot or a
+// hyphen, at most 200 bytes. So no path leads elsewhere on any system.
 [[nodiscard]] bool IsPackagePath(std::string_view path);
 // A stranger's path for a message: short, without control characters.
 [[nodiscard]] std::string ShownPath(std::string_view path);

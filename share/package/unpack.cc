@@ -15,7 +15,6 @@
 #include "core/input_file.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
-#include "et_schema/columns.h"
 #include "et_schema/trace_set.h"
 #include "share/anonymize/anonymize.h"
 #include "share/anonymize/keyed_hash.h"
@@ -99,8 +98,8 @@ class PackageReader {
  private:
   [[nodiscard]] std::string Why() const {
     const char* why = archive_error_string(archive_.get());
-    return fmt::format("no package of `reprise pack`, or damaged: {}",
-                       why == nullptr ? "not a zstd-compressed tar" : why);
+    return fmt::format("no package of `reprise pack` (a tar compressed with zstd), or damaged: {}",
+                       why == nullptr ? "unknown" : why);
   }
   const UnpackRequest& request_;
   OpenedInput input_;
@@ -153,38 +152,17 @@ Result<PackageManifest> ReadManifest(PackageReader& reader, const UnpackRequest&
   return manifest;
 }
 
-Status ReadColumns(PackageReader& reader, const PackagedFile& expected,
-                   const ColumnsDecoder::Put& write) {
-  ColumnsDecoder decoder(expected.bytes, write);
-  const auto named = [&](const Status& status) -> Status {
-    return status || status.error().kind != ErrorKind::kBadInput
-               ? status
-               : reader.Bad(
-                     fmt::format("'{}': {}", expected.stored_path(), status.error().message));
-  };
-  REPRISE_TRY(reader.Content(expected.stored_path(), expected.stored_bytes(),
-                             [&](std::string_view piece) { return named(decoder.Add(piece)); }));
-  return named(decoder.Finish());
-}
-
 Status ExtractFile(PackageReader& reader, const PackagedFile& expected, const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
   std::ofstream out(path, std::ios::binary);
   Sha256Stream sum;
   const auto failed = [&path] {
     return EnvironmentError(fmt::format("{}: cannot be written", path.string()));
   };
-  const auto write = [&](std::string_view piece) -> Status {
+  REPRISE_TRY(reader.Content(expected.path, expected.bytes, [&](std::string_view piece) -> Status {
     sum.Add(piece);
     return out.write(piece.data(), static_cast<std::streamsize>(piece.size())) ? Status{}
                                                                                : failed();
-  };
-  if (expected.encoding.empty()) {
-    REPRISE_TRY(reader.Content(expected.path, expected.bytes, write));
-  } else {
-    REPRISE_TRY(ReadColumns(reader, expected, write));
-  }
+  }));
   out.close();
   if (!out) {
     return failed();
@@ -202,10 +180,9 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
     if (!more) {
       return reader.Bad(fmt::format("'{}' is missing", expected.path));
     }
-    if (name != expected.stored_path() || bytes != expected.stored_bytes()) {
+    if (name != expected.path || bytes != expected.bytes) {
       return reader.Bad(fmt::format("'{}' of {} bytes, where {} lists '{}' of {}", name, bytes,
-                                    kManifestFile, expected.stored_path(),
-                                    expected.stored_bytes()));
+                                    kManifestFile, expected.path, expected.bytes));
     }
     REPRISE_TRY(ExtractFile(reader, expected, folder / expected.path));
   }
@@ -217,7 +194,7 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
 bool BelongsToPackage(const std::string& name) {
   return IsEtFileName(name) || name == kManifestFile || name == kLicenceFile ||
          name == kAnonymizedFile || name == kChecksumsFile || name == kGroupsFile ||
-         name == kGroupsInfoFile || name == kRanksFile || name + "/" == kRunsFolder;
+         name == kGroupsInfoFile || name == kRanksFile || name == kJobFile;
 }
 
 // Checksums show that the bytes are those that were packed, not that those were sound.
@@ -258,9 +235,9 @@ Result<PackageManifest> Unpack(const UnpackRequest& request) {
     }
   }
   if (!fs::exists(folder / kChecksumsFile)) {
-    std::vector<std::string> names;  // those of the set, as it was before it was packed
+    std::vector<std::string> names;  // those of the set
     for (const PackagedFile& file : manifest.files) {
-      if (file.path != kLicenceFile && !file.path.starts_with(kRunsFolder)) {
+      if (file.path != kLicenceFile) {
         names.push_back(file.path);
       }
     }

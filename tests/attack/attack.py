@@ -275,8 +275,7 @@ class Package(TraceSet):
             trace = pathlib.Path(parent) / "set"
             super().sound(rng, trace)
             to.mkdir()
-            plain = ["--plain"] if rng.random() < 0.3 else []
-            code, _, output = self.program.run("pack", trace, "-o", to / "a.reprise", "--not-anonymized", *plain)
+            code, _, output = self.program.run("pack", trace, "-o", to / "a.reprise", "--not-anonymized")
             assert code == 0, output
 
     def command(self, folder, out):

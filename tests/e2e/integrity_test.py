@@ -439,7 +439,7 @@ class HostileTextTest(program.ProgramTest):
     def test_tampered_package(self):
         program.need("zstd", "tar")
         trace, package = self.convert("gloo/resnet18"), self.dir / "a.reprise"
-        self.run_program("pack", trace, "-o", package, "--not-anonymized", "--plain")
+        self.run_program("pack", trace, "-o", package, "--not-anonymized")
         folder = self.dir / "tampered"
         folder.mkdir()
         subprocess.run(["tar", "--zstd", "-xf", package, "-C", folder], check=True)

@@ -1,5 +1,4 @@
-// Each row of fields.def: it survives files, columns, a Graph and JSON, and docs/et_format.md has
-// it.
+// Each row of fields.def: it survives files, a Graph and JSON, and docs/et_format.md has it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +11,9 @@
 #include "et_schema/graph.h"
 #include "et_schema/header_lists.h"
 #include "et_schema/json.h"
-#include "tests/et_schema/columns_of.h"
 #include "tests/et_schema/field_samples.h"
+#include "tests/et_schema/scratch_directory.h"
+#include "tests/et_schema/trace_files.h"
 
 namespace reprise {
 namespace {
@@ -24,7 +24,7 @@ nlohmann::json JsonOf(const std::string& path) {
   return nlohmann::json::parse(out.str());
 }
 
-TEST(Fields, OfNodesAreInFilesAndColumns) {
+TEST(Fields, OfNodesAreInFiles) {
   const ScratchDirectory scratch;
   std::vector<Node> nodes;
   for (const FieldSample& sample : FieldSamples()) {
@@ -37,10 +37,6 @@ TEST(Fields, OfNodesAreInFilesAndColumns) {
   const auto read = ReadTrace(path);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_THAT(*read, testing::ElementsAreArray(nodes));
-  const std::string file = ReadFile(path);
-  const auto columns = Encode(file);
-  ASSERT_TRUE(columns);
-  EXPECT_EQ(*Decode(*columns, file.size()), file);
 }
 
 TEST(Fields, OfNodesAreInGraphsAndInJson) {

@@ -9,7 +9,6 @@
 #include <functional>
 
 #include "converters/converter.h"
-#include "et_schema/columns.h"
 #include "et_schema/io.h"
 #include "share/anonymize/anonymize.h"
 #include "share/anonymize/keyed_hash.h"
@@ -146,56 +145,12 @@ TEST_F(Package, ThereAndBack) {
   }
   EXPECT_EQ(Bytes(out + "LICENCE.txt"), "do as you like\n");
   EXPECT_EQ(Unpack({.package = file_, .directory = out}).error().kind, ErrorKind::kUsage);
+  WriteText(out + "job.json", "{}");  // of another package
   EXPECT_TRUE(Unpack({.package = file_, .directory = out, .force = true}));
+  EXPECT_FALSE(fs::exists(out + "job.json"));
   // Only what an unpack wrote is ever replaced.
   EXPECT_EQ(Unpack({.package = file_, .directory = set_, .force = true}).error().kind,
             ErrorKind::kUsage);
-}
-
-TEST_F(Package, TracesAreColumnsUnlessPlain) {
-  MakeSet();
-  const auto packed = PackSet({.directory = set_, .output = file_});
-  ASSERT_TRUE(packed) << packed.error().message;
-  EXPECT_THAT(packed->stored_plainly, ::testing::IsEmpty());
-  int columns = 0;
-  for (const PackagedFile& file : packed->manifest.files) {
-    EXPECT_EQ(file.encoding, file.path.ends_with(".et") ? kColumnsEncoding : "") << file.path;
-    EXPECT_LE(file.stored_bytes(), file.bytes);
-    columns += file.encoding.empty() ? 0 : 1;
-  }
-  EXPECT_EQ(columns, 4);
-  EXPECT_THAT(ManifestText(packed->manifest), HasSubstr("reprise-package-2"));
-  const std::string plain = base_ + "/plain.reprise";
-  const auto plainly = PackSet({.directory = set_, .output = plain, .plain = true});
-  ASSERT_TRUE(plainly);
-  // What versions before columns read.
-  EXPECT_THAT(ManifestText(plainly->manifest), HasSubstr("reprise-package-1"));
-  EXPECT_THAT(ManifestText(plainly->manifest), ::testing::Not(HasSubstr("encod")));
-  EXPECT_LT(packed->bytes, plainly->bytes);
-  for (const std::string& package : {file_, plain}) {
-    const auto out = Unpack({.package = package, .directory = base_ + "/out", .force = true});
-    ASSERT_TRUE(out) << out.error().message;
-    EXPECT_EQ(Bytes(base_ + "/out/trace.0.et"), Bytes(set_ + "/trace.0.et"));
-  }
-}
-
-TEST_F(Package, WhatColumnsCannotHoldIsStoredAsItIs) {
-  fs::create_directories(set_);
-  // A length in more bytes than it takes: sound, but columns would give back the shorter form.
-  std::string trace = SoundTrace(1);
-  std::size_t last = 0;  // of the length
-  while ((static_cast<std::uint8_t>(trace[last]) & 0x80U) != 0) {
-    ++last;
-  }
-  trace[last] = static_cast<char>(static_cast<std::uint8_t>(trace[last]) | 0x80U);
-  trace.insert(last + 1, 1, '\0');
-  WriteText(set_ + "/trace.0.et", trace);
-  const auto packed = PackSet({.directory = set_, .output = file_});
-  ASSERT_TRUE(packed) << packed.error().message;
-  ASSERT_EQ(packed->stored_plainly.size(), 1U);
-  EXPECT_EQ(packed->stored_plainly[0].first, "trace.0.et");
-  ASSERT_TRUE(Unpack({.package = file_, .directory = base_ + "/out"}));
-  EXPECT_EQ(Bytes(base_ + "/out/trace.0.et"), Bytes(set_ + "/trace.0.et"));
 }
 
 TEST_F(Package, UnreadableSetsAreRefusedOnBothSides) {
@@ -215,64 +170,12 @@ TEST_F(Package, UnreadableSetsAreRefusedOnBothSides) {
   EXPECT_THAT(Refusal(), HasSubstr("truncated"));
 }
 
-TEST_F(Package, ColumnsOfStrangers) {
-  const std::string trace = SoundTrace(100);
-  std::string columns;
-  ColumnsEncoder encoder([&](std::string_view bytes) -> Status {
-    columns += bytes;
-    return {};
-  });
-  ASSERT_TRUE(encoder.Add(trace) && encoder.Finish());
-  PackagedFile file = Listed("a.0.et", trace);
-  file.encoding = kColumnsEncoding;
-  file.encoded_bytes = columns.size();
-  HandMade(file_).Manifest({file}).Add("a.0.et.columns", columns);
-  EXPECT_EQ(Refusal(), "");
-  HandMade(file_).Manifest({file}).Add("a.0.et", columns);
-  EXPECT_THAT(Refusal(), HasSubstr("lists 'a.0.et.columns'"));
-  std::string bent = columns;
-  bent[0] = '\x7f';
-  HandMade(file_).Manifest({file}).Add("a.0.et.columns", bent);
-  EXPECT_THAT(Refusal(), HasSubstr("'a.0.et.columns': damaged columns"));
-  HandMade(file_).Manifest({file}).Add("a.0.et.columns", columns + columns);
-  EXPECT_THAT(Refusal(), HasSubstr("lists 'a.0.et.columns' of"));
-  PackagedFile other = file;
-  other.bytes += 1;
-  HandMade(file_).Manifest({other}).Add("a.0.et.columns", columns);
-  EXPECT_THAT(Refusal(), HasSubstr("they end too early"));
-  other = file;
-  other.sha256 = Sha256("something else");
-  HandMade(file_).Manifest({other}).Add("a.0.et.columns", columns);
-  EXPECT_THAT(Refusal(), HasSubstr("not what its checksum says"));
-  other = file;
-  other.encoded_bytes = trace.size() + 1;
-  HandMade(file_).Manifest({other}).Add("a.0.et.columns", columns);
-  EXPECT_THAT(Refusal(), HasSubstr("more bytes than it has"));
-}
-
-// They had summaries of runs.
-TEST_F(Package, OfOlderVersions) {
-  MakeSet();
-  const std::string trace = Bytes(set_ + "/trace.0.et");
-  const std::string summary = "{\"ranks\": 4}\n";
+TEST_F(Package, OfOtherVersions) {
   HandMade(file_)
-      .Manifest({Listed("trace.0.et", trace), Listed("runs/0.json", summary)})
-      .Add("trace.0.et", trace)
-      .Add("runs/0.json", summary);
-  const std::string out = base_ + "/out/";
-  const auto manifest = Unpack({.package = file_, .directory = out});
-  ASSERT_TRUE(manifest) << manifest.error().message;
-  EXPECT_EQ(Bytes(out + "runs/0.json"), summary);
-}
-
-TEST_F(Package, OfNewerVersions) {
-  PackagedFile file = Listed("a.0.et", "x");
-  file.encoding = "columns-2";
-  file.encoded_bytes = 1;
-  HandMade(file_).Manifest({file}).Add("a.0.et.columns", "x");
-  EXPECT_THAT(Refusal(), HasSubstr("stored as 'columns-2', expected 'columns-1': a newer Reprise"));
-  HandMade(file_).Add(kManifestFile, R"({"format": "reprise-package-3"})");
-  EXPECT_THAT(Refusal(), HasSubstr("perhaps of a newer Reprise"));
+      .Add(kManifestFile, R"({"format": "reprise-package-2", "files": []})")
+      .Add("a.0.et.columns", "x");
+  EXPECT_THAT(Refusal(), HasSubstr("format 'reprise-package-2', expected 'reprise-package-1': "
+                                   "another version of Reprise packed it"));
 }
 
 TEST_F(Package, SameSetSameBytes) {
@@ -311,7 +214,7 @@ TEST_F(Package, HonestHandMadeOneIsTaken) {
 
 TEST_F(Package, PathsThatLeadElsewhere) {
   for (const char* path : {"../a.0.et", "/tmp/reprise_a.0.et", "runs/../../a", "runs/a/b", "a/b",
-                           "..", ".hidden", "a\\b", "C:a", "-rf", "a b", "runs/"}) {
+                           "..", ".hidden", "a\\b", "C:a", "-rf", "a b", "runs/", "runs/a"}) {
     HandMade(file_).Manifest({Listed("a.0.et", "x")}).Add(path, "x");
     EXPECT_THAT(Refusal(), HasSubstr("no package has a path like that")) << path;
     HandMade(file_).Manifest({Listed(path, "x")}).Add("a.0.et", "x");
