@@ -9,14 +9,27 @@ import tarfile
 
 import columns
 import program
-import skips
 
 RANKS = 4
-# Public captures of GPUs, which the project may use but not hand on.
-GPU_CAPTURES = program.ROOT.parent / "shared" / "data" / "public"
 
 
-class Share(program.ProgramTest):
+class PackedSets(program.ProgramTest):
+    def packed_bytes(self, trace, anonymized):
+        """The size of the set's package; what it unpacks to is the set, byte by byte."""
+        shared = trace
+        if anonymized:
+            shared = self.dir / (trace.name + "_shared")
+            self.run_program("anonymize", trace, shared)
+        package = self.dir / (shared.name + ".reprise")
+        self.run_program("pack", shared, "-o", package, *([] if anonymized else ["--not-anonymized"]))
+        arrived = self.dir / (shared.name + "_arrived")
+        self.run_program("unpack", package, "-o", arrived)
+        for file in shared.iterdir():
+            self.assertEqual(file.read_bytes(), (arrived / file.name).read_bytes(), file)
+        return package.stat().st_size
+
+
+class Share(PackedSets):
     def replay(self, trace, name):
         run = self.dir / name
         self.run_program("replay", trace, "-o", run, "--check", "--iterations", "1", ranks=RANKS)
@@ -68,20 +81,6 @@ class Share(program.ProgramTest):
         self.assertEqual(replayed[3], original[3])
         self.assertGreater(len(replayed[3]), 0)
 
-    def packed_bytes(self, trace, anonymized):
-        """The size of the set's package; what it unpacks to is the set, byte by byte."""
-        shared = trace
-        if anonymized:
-            shared = self.dir / (trace.name + "_shared")
-            self.run_program("anonymize", trace, shared)
-        package = self.dir / (shared.name + ".reprise")
-        self.run_program("pack", shared, "-o", package, *([] if anonymized else ["--not-anonymized"]))
-        arrived = self.dir / (shared.name + "_arrived")
-        self.run_program("unpack", package, "-o", arrived)
-        for file in shared.iterdir():
-            self.assertEqual(file.read_bytes(), (arrived / file.name).read_bytes(), file)
-        return package.stat().st_size
-
     def test_hardware_stays_and_other_names_in_its_place_do_not(self):
         capture = self.copy_capture("quickstart")
         for processor, stays in (("AMD EPYC 9654 96-Core Processor", True), ("/home/bob/processor", False)):
@@ -105,27 +104,6 @@ class Share(program.ProgramTest):
             captured = sum(f.stat().st_size for f in (program.TRACES / case).glob("*.gz"))
             for anonymized in (True, False):
                 self.assertLessEqual(5 * self.packed_bytes(trace, anonymized), captured, case)
-
-    def test_a_fifth_of_captures_of_gpus(self):
-        """Of the device's side alone there is no host trace, whose text is saved first."""
-        if not GPU_CAPTURES.is_dir():
-            skips.skip("captures", GPU_CAPTURES)
-        for capture, times in (("a100_nccl_rank0of2", 5), ("a100_alexnet", 5),
-                               # 3.5 kB: the manifest and its sums alone take a fifth.
-                               ("a100_event_sync", 2.5)):
-            file = GPU_CAPTURES / "kineto_only" / f"{capture}.json.gz"
-            trace = self.dir / capture
-            trace.mkdir()
-            self.run_program("convert", "--device-trace", file, "-o", trace / "trace.0.et")
-            for anonymized in (True, False):
-                self.assertLessEqual(times * self.packed_bytes(trace, anonymized),
-                                     file.stat().st_size, capture)
-        for capture in ("dlrm_v100_8rank", "linear_rtx2080"):
-            trace = self.dir / capture
-            self.run_program("convert", GPU_CAPTURES / capture, "-o", trace)
-            captured = sum(f.stat().st_size for f in (GPU_CAPTURES / capture).glob("*.gz"))
-            for anonymized in (True, False):
-                self.assertLessEqual(5 * self.packed_bytes(trace, anonymized), captured, capture)
 
     def files_of(self, trace, *flags):
         """What other programs find in the set's package."""
