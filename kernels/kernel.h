@@ -31,7 +31,7 @@ class Bindings {
 
 class Blas;
 
-// The same storages on the host, for Reference and RunOnHost. Empty span: never allocated.
+// The same storages on the host, for Reference and HostRun. Empty span: never allocated.
 class HostBindings {
  public:
   virtual ~HostBindings() = default;
@@ -39,6 +39,9 @@ class HostBindings {
   // The library of float32 products in place of oneDNN's; nullptr: none was named.
   [[nodiscard]] virtual const Blas* blas() const { return nullptr; }
 };
+
+// A lowered call, to be run any number of times. Thread-safe.
+using HostRun = std::function<Status(const HostBindings& memory)>;
 
 // What lowering may use. `scratch(slot, bytes)`: device memory shared by all calls of one stream
 // (in-order, so nothing of it survives the call); valid as long as the prepared launches.
@@ -61,9 +64,10 @@ class Kernel {
   [[nodiscard]] virtual bool Supports(const OpCall& call) const = 0;
   // The meaning, in plain C++ on the host, in PyTorch's semantics.
   [[nodiscard]] virtual Status Reference(const OpCall& call, const HostBindings& memory) const = 0;
-  // The same for the host backend; override where a library is faster (oneDNN for GEMM and conv).
-  [[nodiscard]] virtual Status RunOnHost(const OpCall& call, const HostBindings& memory) const {
-    return Reference(call, memory);
+  // The same for the host backend, perhaps faster: the call is parsed here, and not when it runs.
+  // `call` and the kernel must outlive what is returned.
+  [[nodiscard]] virtual Result<HostRun> LowerToHost(const OpCall& call) const {
+    return HostRun([this, &call](const HostBindings& memory) { return Reference(call, memory); });
   }
   // The launches that do the call with programs (kernels/ops/*.cl); enqueued in order on one
   // stream.
@@ -72,7 +76,7 @@ class Kernel {
   // Calls that conformance tests and benchmarks run: small, odd-sized, strided, broadcast, every
   // dtype supported. Incarnations number storages from 0.
   [[nodiscard]] virtual std::vector<OpCall> Samples() const = 0;
-  // Of LowerToDevice and RunOnHost against Reference: |a−b| ≤ absolute + relative·|b|.
+  // Of LowerToDevice and LowerToHost against Reference: |a−b| ≤ absolute + relative·|b|.
   // Integer results must be equal.
   struct Tolerance {
     double absolute = 1e-5;

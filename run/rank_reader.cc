@@ -12,13 +12,9 @@
 namespace reprise {
 namespace {
 
-// Their NodeInfo::phase is set.
-constexpr std::int64_t kFirstSchemaWithPhases = 4;
-
 // The tables of a file, and whose rows of them are wanted.
 struct RankTables {
   Database& database;
-  std::int64_t version = kRunSchemaVersion;
   int rank = 0;
   RankContent content = RankContent::kWhole;
   bool own_file = false;  // it has no other rank's rows
@@ -34,7 +30,7 @@ struct RankTables {
     return found ? static_cast<std::size_t>(select.Int(0)) : 0;
   }
 
-  // All rows of the rank, in the order they were written; none if the file is older than the table.
+  // All rows of the rank, in the order they were written.
   // `from`: the table, or a query in its place.
   template <typename Row>
   [[nodiscard]] Status Read(std::vector<Row>& rows,
@@ -54,21 +50,17 @@ struct RankTables {
   template <typename Row>
   [[nodiscard]] Status ReadWhere(const std::string& condition, std::string_view from,
                                  std::vector<Row>& rows) const {
-    const std::string columns = SelectedColumns<Row>(version);
-    if (columns.empty()) {
-      return {};
-    }
     REPRISE_ASSIGN(const std::size_t count, Count(from));
     rows.reserve(count);
     REPRISE_ASSIGN(Statement select,
                    database.Prepare(fmt::format("SELECT {} FROM {} WHERE rank={}{} ORDER BY rowid",
-                                                columns, from, rank, condition)));
+                                                SelectedColumns<Row>(), from, rank, condition)));
     for (;;) {
       REPRISE_ASSIGN(const bool more, select.Next());
       if (!more) {
         return {};
       }
-      rows.push_back(ReadRow<Row>(select, version));
+      rows.push_back(ReadRow<Row>(select));
     }
   }
 };
@@ -98,18 +90,20 @@ Status ReadSharedTables(const RankTables& tables, RankData& data) {
   return {};
 }
 
-Result<std::int64_t> CheckVersion(Database& database, const std::string& path) {
+Status CheckVersion(Database& database, const std::string& path) {
   REPRISE_ASSIGN(Statement select, database.Prepare("PRAGMA user_version"));
   REPRISE_ASSIGN(const bool found, select.Next());
   const std::int64_t version = found ? select.Int(0) : 0;
   if (version == 0) {
     return BadInput(path + ": not written by reprise (no schema version in it)");
   }
-  if (version > kRunSchemaVersion) {
-    return BadInput(fmt::format("{}: schema version {}, this program reads up to {}", path, version,
-                                kRunSchemaVersion));
+  if (version != kRunSchemaVersion) {
+    return BadInput(fmt::format(
+        "{}: has schema version {}, this program reads only {}: replay the trace again with "
+        "this program, or read the run with the version of reprise that wrote it",
+        path, version, kRunSchemaVersion));
   }
-  return version;
+  return {};
 }
 
 }  // namespace
@@ -118,12 +112,12 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
                               std::vector<std::string>& notes) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
+  REPRISE_TRY(CheckVersion(database, path));
   RankData data;
   data.rank = rank;
   // One snapshot, although the writer may be going on.
   REPRISE_TRY(database.Execute("BEGIN"));
-  const RankTables tables{database, version, rank, content, true};
+  const RankTables tables{database, rank, content, true};
   REPRISE_TRY(tables.ReadOfNodes(data.nodes));
   REPRISE_TRY(tables.ReadOfNodes(data.records));
   REPRISE_TRY(ReadSharedTables(tables, data));
@@ -132,12 +126,6 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
         fmt::format("rank {}: {} is read without its write-ahead log, because the "
                     "directory is read-only: its last records may be missing",
                     rank, path));
-  }
-  if (version < kFirstSchemaWithPhases) {
-    notes.push_back(
-        fmt::format("written by an earlier version (schema {}), which did not tell "
-                    "phases: all operations are in phase \"other\"",
-                    version));
   }
   if (!data.closed) {
     notes.push_back(fmt::format(
@@ -149,10 +137,10 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
 Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, RankContent content) {
   const std::string path = MergedPath(directory);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
+  REPRISE_TRY(CheckVersion(database, path));
   RankData data;
   data.rank = rank;
-  const RankTables tables{database, version, rank, content, false};
+  const RankTables tables{database, rank, content, false};
   REPRISE_TRY(tables.ReadOfNodes(data.nodes, "nodes"));
   REPRISE_TRY(ReadSharedTables(tables, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.

@@ -207,9 +207,7 @@ Result<RunReader> RunReader::Open(const std::string& directory) {
   if (!reader.manifest_.complete) {
     reader.notes_.emplace_back("not merged: the run was killed, failed, or is still going on");
   } else if (!verified) {
-    reader.notes_.emplace_back(
-        "no checksums.xxh128: an earlier version wrote the run; only SQLite's own checks were "
-        "made");
+    reader.notes_.emplace_back("no checksums.xxh128: only SQLite's own checks were made");
   }
   return reader;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace reprise {
 namespace {
 
@@ -80,12 +82,10 @@ const std::vector<RunTable>& RunTables() {
     std::vector<RunTable> tables;
 #define REPRISE_TABLE(table, Struct, where) \
   tables.push_back({.name = #table, .place = TablePlace::where});
-#define REPRISE_COLUMN(column, type, member, since) \
-  tables.back().columns.push_back({#column, ColumnType::k##type, since});
-#define REPRISE_COLUMN_FROM(column, type, member, since, sql) \
-  tables.back().columns.push_back({#column, ColumnType::k##type, since, sql});
-#define REPRISE_MEDIAN(column, type, since) \
-  tables.back().medians.push_back({#column, ColumnType::k##type, since});
+#define REPRISE_COLUMN(column, type, member) \
+  tables.back().columns.push_back({#column, ColumnType::k##type});
+#define REPRISE_MEDIAN(column, type) \
+  tables.back().medians.push_back({#column, ColumnType::k##type});
 #define REPRISE_UNIQUE(column) tables.back().unique = #column;
 #include "run/schema.def"
     return tables;

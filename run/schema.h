@@ -2,7 +2,6 @@
 // explains them to users. run/table_rows.h has their rows as structs.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,12 +9,9 @@
 
 namespace reprise {
 
-// PRAGMA user_version of every file of a run; a reader refuses a newer one.
-inline constexpr int kRunSchemaVersion = std::max({
-#define REPRISE_COLUMN(column, type, member, since) since,
-#define REPRISE_MEDIAN(column, type, since) since,
+// PRAGMA user_version of every file of a run; a reader refuses any other.
+#define REPRISE_SCHEMA_VERSION(version) inline constexpr int kRunSchemaVersion = version;
 #include "run/schema.def"
-});
 
 // More ranks than this in a file are damage, not a run.
 inline constexpr std::int32_t kMaxRanks = 1'000'000;
@@ -25,13 +21,6 @@ enum class ColumnType : std::uint8_t { kText, kLines, kInteger, kReal, kBoolean,
 struct RunColumn {
   std::string_view name;
   ColumnType type = ColumnType::kText;
-  int since = 1;
-  std::string_view before = {};  // SQL that stands for it in earlier versions; empty: none
-
-  // What a SELECT from a file of `version` names; empty: the file has nothing of it.
-  [[nodiscard]] std::string_view SelectedFrom(std::int64_t version) const {
-    return version >= since ? name : before;
-  }
 };
 
 // Which files have a table (run/schema.def).

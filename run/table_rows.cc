@@ -12,7 +12,7 @@ namespace reprise {
 #define REPRISE_TABLE(table, Struct, where) \
   namespace types_of_##table {              \
     using Row = Struct;
-#define REPRISE_COLUMN(column, type, member, since)                   \
+#define REPRISE_COLUMN(column, type, member)                          \
   static_assert(MayHold<decltype(Row().member)>(ColumnType::k##type), \
                 "the type of column " #column);
 #define REPRISE_TABLE_END }

@@ -37,10 +37,8 @@ struct RunFact {
   template <typename Row, typename Visit>                 \
   requires std::same_as<std::remove_const_t<Row>, Struct> \
   void VisitColumns(Row& row, Visit&& visit) {
-#define REPRISE_COLUMN(column, type, member, since) \
-  visit(RunColumn{#column, ColumnType::k##type, since}, row.member);
-#define REPRISE_COLUMN_FROM(column, type, member, since, sql) \
-  visit(RunColumn{#column, ColumnType::k##type, since, sql}, row.member);
+#define REPRISE_COLUMN(column, type, member) \
+  visit(RunColumn{#column, ColumnType::k##type}, row.member);
 #define REPRISE_TABLE_END }
 #include "run/schema.def"
 
@@ -56,7 +54,7 @@ requires std::is_enum_v<Enum>
 [[nodiscard]] std::string Stored(const std::vector<std::int64_t>& splits);
 
 // The other way round, from a column of the current row. Foreign text is made fit to be shown; a
-// name that is not known (a later version's) is the type's most harmless value.
+// name that is not known is the type's most harmless value.
 template <std::integral Int>
 void Restore(const Statement& row, int column, ColumnType /*type*/, Int& value) {
   value = static_cast<Int>(row.Int(column));
@@ -136,29 +134,24 @@ template <typename Row>
   return insert.Finish();
 }
 
-// "name, name, …": what a file of `version` has of a row's members; empty if it lacks the table.
+// "name, name, …": the columns of a row type, without `rank`.
 template <typename Row>
-[[nodiscard]] std::string SelectedColumns(std::int64_t version) {
+[[nodiscard]] std::string SelectedColumns() {
   std::string columns;
   const Row row{};
   VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
-    const std::string_view selected = column.SelectedFrom(version);
-    if (!selected.empty()) {
-      columns.append(columns.empty() ? "" : ", ").append(selected);
-    }
+    columns.append(columns.empty() ? "" : ", ").append(column.name);
   });
   return columns;
 }
 
-// The current row of a SELECT of SelectedColumns(version); other members keep their defaults.
+// The current row of a SELECT of SelectedColumns().
 template <typename Row>
-[[nodiscard]] Row ReadRow(const Statement& select, std::int64_t version) {
+[[nodiscard]] Row ReadRow(const Statement& select) {
   Row row{};
   int index = 0;
   VisitColumns(row, [&](const RunColumn& column, auto& member) {
-    if (!column.SelectedFrom(version).empty()) {
-      Restore(select, index++, column.type, member);
-    }
+    Restore(select, index++, column.type, member);
   });
   return row;
 }

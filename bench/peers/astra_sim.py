@@ -15,19 +15,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "e2e"))
 from wire import fields, read_varint  # noqa: E402
 
-HERE = pathlib.Path(__file__).resolve().parent
 KINDS = ["all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all", "reduce_scatter",
          "reduce_scatter", "barrier"]
 SEND, RECV, COLLECTIVE = 5, 6, 7
 REPLAY, NETWORK = "replay", "network"
-
-
-def build(checkout, directory):
-    """The simulator from a checkout, with Debian's libraries."""
-    subprocess.run(["cmake", "-S", HERE / "astra_sim", "-B", directory, f"-DASTRA_SIM={pathlib.Path(checkout).resolve()}"],
-                   check=True)
-    subprocess.run(["cmake", "--build", directory, "-j", str(min(os.cpu_count() or 1, 4))], check=True)
-    return pathlib.Path(directory) / "AstraSim_Analytical_Congestion_Unaware"
 
 
 def reprise(args, *command):
@@ -122,9 +113,7 @@ def check_set(args, program, capture, work):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--astra-sim", help="checkout of astra-sim, to build")
-    parser.add_argument("--build", default="build-astra-sim", help="where to build it")
-    parser.add_argument("--program", help="a built analytical simulator instead")
+    parser.add_argument("--program", required=True, type=pathlib.Path, help="ASTRA-sim's analytical simulator, built")
     parser.add_argument("--reprise", default="build/reprise", help="the program")
     parser.add_argument("--topology", default="ring")
     parser.add_argument("--bandwidth", default="50")
@@ -132,9 +121,8 @@ def main():
     parser.add_argument("--timeout", type=int, default=600, help="seconds for a simulation")
     parser.add_argument("captures", nargs="+", help="captures of several ranks")
     args = parser.parse_args()
-    if bool(args.astra_sim) == bool(args.program):
-        parser.error("give --astra-sim CHECKOUT or --program PROGRAM")
-    program = pathlib.Path(args.program) if args.program else build(args.astra_sim, args.build)
+    if not os.access(args.program, os.X_OK):
+        parser.error(f"{args.program}: no program; README.md beside this file says which one is expected")
     rows = [["set", "ranks", "finished (replay / network)", "recorded, ms", "replay mode, ms", "difference", "network mode, ms",
              "MB by kind"]]
     failures = []
@@ -142,7 +130,7 @@ def main():
         for number, capture in enumerate(args.captures):
             work = pathlib.Path(directory) / str(number)
             work.mkdir()
-            row, wrong = check_set(args, program.resolve(), capture, work)
+            row, wrong = check_set(args, args.program.resolve(), capture, work)
             failures += wrong
             if row:
                 rows.append(row)

@@ -5,27 +5,9 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
-
-
-def build_feeder(chakra, directory):
-    """Chakra's feeder from its sources, with its schema's generated code where its includes expect it."""
-    include = pathlib.Path(directory) / "include"
-    schema = include / "et_def"
-    schema.mkdir(parents=True)
-    definition = pathlib.Path(chakra) / "schema" / "protobuf"
-    subprocess.run(["protoc", f"-I{definition}", f"--cpp_out={include}", str(definition / "et_def.proto")], check=True)
-    sources = pathlib.Path(chakra) / "src"
-    program = os.path.join(directory, "feeder_drain")
-    subprocess.run(["g++", "-std=c++17", "-O2", "-w", f"-I{include}", f"-I{sources / 'feeder'}",
-                    f"-I{sources / 'third_party' / 'utils'}", os.path.join(os.path.dirname(__file__), "feeder_drain.cc"),
-                    str(sources / "feeder" / "et_feeder.cpp"), str(sources / "feeder" / "et_feeder_node.cpp"),
-                    str(sources / "third_party" / "utils" / "protoio.cc"), str(include / "et_def.pb.cc"),
-                    "-lprotobuf", "-lz", "-lpthread", "-o", program], check=True)
-    return program
 
 
 def run(command):
@@ -34,19 +16,18 @@ def run(command):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--chakra", required=True, help="checkout of mlcommons/chakra")
+    parser.add_argument("--feeder", required=True, help="feeder_drain.cc, built with Chakra's feeder")
     parser.add_argument("--venv", required=True, help="with chakra installed")
     parser.add_argument("--reprise", required=True, help="the program")
     parser.add_argument("sets", nargs="+", help="trace sets that reprise wrote, or .et files")
     args = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as directory:
-        feeder = build_feeder(args.chakra, directory)
         for path in args.sets:
             files = sorted(pathlib.Path(path).glob("*.et")) if os.path.isdir(path) else [pathlib.Path(path)]
             for file in files:
                 stats = json.loads(run([args.reprise, "stats", "--json", str(file)]).stdout)
-                issued = run([feeder, str(file)])
+                issued = run([os.path.abspath(args.feeder), str(file)])
                 made = os.path.join(directory, "out.json")
                 jsonizer = run([os.path.join(args.venv, "bin", "chakra_jsonizer"), "--input_filename", str(file),
                                 "--output_filename", made])

@@ -1,5 +1,5 @@
 // Reads one .et with Chakra's C++ feeder and issues its nodes as a simulator would; prints how
-// many. Built by chakra_reads.py against a checkout of mlcommons/chakra.
+// many. Compile it with Chakra's schema code, feeder and protoio.cc (README.md beside this file).
 #include <cstddef>
 #include <cstdio>
 

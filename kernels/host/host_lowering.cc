@@ -1,6 +1,7 @@
 #include "kernels/host/host_lowering.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "kernels/cpu/parallel_for.h"
@@ -89,7 +90,10 @@ void RunSurrogate(const SurrogatePlan& plan, float* scratch) {
 Result<std::vector<Launch>> HostLowering::Lower(const Kernel& kernel, const OpCall& call,
                                                 const LowerContext& context) const {
   REPRISE_ASSIGN(BufferBindings bindings, BindHost(call, context.memory, blas_));
-  HostTask task{[&kernel, call, bindings] { return kernel.RunOnHost(call, bindings); }};
+  // The run points into the call, which the task keeps.
+  const auto kept = std::make_shared<const OpCall>(call);
+  REPRISE_ASSIGN(HostRun run, kernel.LowerToHost(*kept));
+  HostTask task{[kept, run = std::move(run), bindings] { return run(bindings); }};
   if (torch_ != nullptr) {
     if (auto by_torch = torch_->TaskOrElse(call, context.memory, task.run)) {
       task = std::move(*by_torch);

@@ -6,7 +6,7 @@ import sqlite3
 
 import pandas
 
-from reprise import host_clock, measures, run_schema, tables
+from reprise import host_clock, measures, tables
 from reprise.damage import Notes
 
 FORMAT = "reprise-run-1"
@@ -166,24 +166,20 @@ class Run:
 
     def _read(self, path, name, ranks=None):
         """A frame of what can be read, empty if there is no such file, and whether that is all."""
-        table, schema = tables.Table(), run_schema.NEWEST
+        table = tables.Table()
         error = None
         if path.exists():
             try:
                 with tables.File(path) as file:
-                    schema = file.schema
                     table = file.read(name, ranks)
                     error = table.error
                     if name == "nodes" and error is not None and not table.rows:
                         table = file.read("node_info", ranks)  # the view needs all records
-                    if file.schema > run_schema.NEWEST:
-                        self.notes.add(f"{path.name} has schema {file.schema}, newer than {run_schema.NEWEST}: "
-                                       "columns may mean something else")
             except (OSError, sqlite3.Error) as damage:
                 error = damage
         if error is not None:
             self.notes.add(f"{path.name}: damaged: {len(table.rows)} rows of {name} could be read ({error})")
-        return tables.frame(name, table, schema), error is None
+        return tables.frame(name, table), error is None
 
     def _frame(self, name, ranks):
         """Of a complete run from run.sqlite, unless that leaves this table to the ranks' files."""

@@ -1,4 +1,4 @@
-"""Tables of a run's SQLite files as frames, whatever the version of their schema."""
+"""Tables of a run's SQLite files as frames."""
 import pathlib
 import shutil
 import sqlite3
@@ -19,7 +19,7 @@ class Table:
 
 
 class File:
-    """One SQLite file of a run, for reading. Raises OSError or sqlite3.Error."""
+    """One SQLite file of a run, for reading. Raises OSError or sqlite3.Error, and ValueError for another version of the schema."""
 
     def __init__(self, path):
         self._copy = None
@@ -44,7 +44,10 @@ class File:
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
         # Opening is lazy: this is what fails.
         self.tables = {name for name, in self._connection.execute("SELECT name FROM sqlite_master")}
-        self.schema = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        schema = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if schema != run_schema.VERSION:
+            raise ValueError(f"{path}: has schema version {schema}, this package reads only {run_schema.VERSION}: replay the trace "
+                             "again, or read the run with the version of reprise that wrote it")
 
     def close(self):
         self._connection.close()
@@ -60,18 +63,12 @@ class File:
     def read(self, name, ranks=None):
         """All that can be read of a table (of `ranks` only, if given), in the order it was written."""
         table = Table()
-        known = run_schema.TABLES[name]
         if name not in self.tables:
-            came_later = all(column.since > self.schema for column in known if column.name != "rank")
-            table.error = None if came_later else f"no table {name}"
+            table.error = f"no table {name}"
             return table
         where = "" if ranks is None else f" WHERE rank IN ({','.join(map(str, map(int, ranks)))})"
         try:
-            there = [column[1] for column in self._connection.execute(f"PRAGMA table_info({name})")]
-            older = [f"{column.before} AS {column.name}" for column in known
-                     if column.before is not None and column.name not in there]
-            wanted = ", ".join(["*", *older])
-            cursor = self._connection.execute(f"SELECT {wanted} FROM {name}{where}")
+            cursor = self._connection.execute(f"SELECT * FROM {name}{where}")
             table.columns = [column[0] for column in cursor.description]
             while True:
                 some = cursor.fetchmany(10_000)
@@ -83,24 +80,21 @@ class File:
             return table
 
 
-def _column(kind, name, values):
+def _column(kind, values):
     if kind == "Boolean":
         return columns.booleans(values)
     if kind == "Id":  # SQLite has signed integers only: what lies beyond 2^63 came back negative
         return columns.integers([value % 2**64 for value in values], "uint64")
     if kind == "Real":
         return numpy.array(values, dtype="float64")
-    if kind == "Integer" or (kind is None and name.endswith("_ns")):
+    if kind == "Integer":
         return columns.integers(values)
     return values if values else numpy.array([], dtype="object")  # pandas would guess numbers
 
 
-def frame(name, table, schema=run_schema.NEWEST):
-    """`table`, of a file of that schema, with the types of run/schema.def and all its columns: missing values in those that
-    an old schema lacks. What an earlier version had instead is left out."""
+def frame(name, table):
+    """`table` with the types of run/schema.def and all its columns, also where nothing could be read."""
     kinds = {column.name: column.type for column in run_schema.TABLES[name]}
     found = dict(zip(table.columns, list(zip(*table.rows)) or [()] * len(table.columns)))
-    new = found if schema > run_schema.NEWEST else ()
     nothing = [None] * len(table.rows)
-    return pandas.DataFrame({column: _column(kinds.get(column), column, list(found.get(column, nothing)))
-                             for column in dict.fromkeys((*kinds, *new))})
+    return pandas.DataFrame({column: _column(kind, list(found.get(column, nothing))) for column, kind in kinds.items()})

@@ -62,9 +62,8 @@ enter() {
   mount --bind "$cache/archives" "$root/var/cache/apt/archives"
   mkdir -p "$of_user/pytorch" "$root/root/.cache/reprise/pytorch"
   mount --bind "$of_user/pytorch" "$root/root/.cache/reprise/pytorch"
-  # A worktree's history lies beside the main checkout; tests take further captures from ../shared, where there are any.
-  for directory in "$(git rev-parse --path-format=absolute --git-common-dir)" "$checkout" "$(dirname "$checkout")/shared"; do
-    [ -d "$directory" ] || continue
+  # A worktree's history lies beside the main checkout.
+  for directory in "$(git rev-parse --path-format=absolute --git-common-dir)" "$checkout"; do
     mkdir -p "$root$directory"
     mount --bind "$directory" "$root$directory"
   done

@@ -5,9 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 limit_s=${REPRISE_TIDY_SECONDS:-300}
 base=${REPRISE_TIDY_BASE:-$(git rev-list --max-count=11 HEAD | tail -n 1)}
-mapfile -t files < <(git log --name-only --format= "$base..HEAD" -- '*.cc' ':!tests' ':!bench' | awk 'NF && !seen[$0]++')
+mapfile -t files < <(git log --name-only --format= "$base..HEAD" -- '*.cc' ':!tests/fuzz' | awk 'NF && !seen[$0]++')
 # The analysis needs the command of each file, which batches do not have. Generated headers are those of the build.
-cmake -S . -B build/tidy -G Ninja -DREPRISE_BATCH=1 -DREPRISE_TESTS=OFF >/dev/null
+cmake -S . -B build/tidy -G Ninja -DREPRISE_BATCH=1 -DREPRISE_TESTS=ON -DREPRISE_BENCH=ON >/dev/null
 sed -i "s|$PWD/build/tidy|$PWD/build|g" build/tidy/compile_commands.json
 begin=$SECONDS checked=0
 for file in "${files[@]}"; do

@@ -8,11 +8,8 @@ import shutil
 import browser
 import pages
 import program
-import skips
 
 BAD_INPUT = 3
-PAIRS = program.ROOT.parent / "shared" / "data" / "public" / "gpu_pairs"
-DEVICE_EVENTS = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def ratios(difference):
@@ -246,29 +243,6 @@ class CompareSets(pages.PageTest):
             text = page.evaluate("document.getElementById('ranks').innerText")
             self.assertIn("rank 3", text)
             self.assertIn(json.loads(self.compare(ranks, "--json").stdout)["verdict"], text)
-
-    def test_pairs_of_gpus(self):
-        if not PAIRS.is_dir():
-            skips.skip("captures", f"no {PAIRS}")
-        for model in ("owlv2", "qwen1.5-0.5b", "vit_nsfw"):
-            sides, sums = [], []
-            for device in ("h100", "mi300"):
-                capture = PAIRS / f"{device}.{model}.kineto.json.gz"
-                trace = self.dir / f"{device}.{model.replace('.', '_')}.et"
-                self.run_program("convert", "--device-trace", capture, "-o", trace)
-                events = json.loads(gzip.decompress(capture.read_bytes()))["traceEvents"]
-                sums.append(sum(round(event["dur"] * 1000) for event in events if event.get("cat") in DEVICE_EVENTS))
-                sides.append(f"{device}={trace}")
-            of = self.difference(*sides)
-            self.assertGreaterEqual(of["aligned"]["a"]["share"], 0.99, model)
-            self.assertGreaterEqual(of["aligned"]["b"]["share"], 0.99, model)
-            for side, total in zip("ab", sums):
-                self.assertEqual(of["totals"][side]["device_ns"], total, (model, side))
-                self.assertEqual(sum(row[side]["ns"] for row in of["classes"]), total, (model, side))
-            for row in of["shares"]:
-                ratio = row["b"]["ns"] / row["a"]["ns"]
-                self.assertAlmostEqual(row["peaks_factor"] * row["use_factor"], ratio, 6)
-            self.assertIn("gemm", [row["class"] for row in of["shares"]])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/kernel.h"
+#include "kernels/ops/common/call_steps.h"
 
 namespace reprise {
 namespace {
@@ -80,14 +81,37 @@ TEST(ParsedKernel, RefusesACallThatItDoesNotTake) {
       if (kernel->name() == name) {
         const OpCall call{"aten::nothing", {}, {}};
         EXPECT_FALSE(kernel->Supports(call));
-        for (const Status& status :
-             {kernel->Reference(call, memory), kernel->RunOnHost(call, memory)}) {
-          ASSERT_FALSE(status);
-          EXPECT_EQ(status.error().message, "aten::nothing: arguments that the " +
-                                                std::string(name) + " kernel does not take");
+        const Status status = kernel->Reference(call, memory);
+        const Result<HostRun> run = kernel->LowerToHost(call);
+        ASSERT_FALSE(status);
+        ASSERT_FALSE(run);
+        for (const std::string& message : {status.error().message, run.error().message}) {
+          EXPECT_EQ(message, "aten::nothing: arguments that the " + std::string(name) +
+                                 " kernel does not take");
         }
       }
     }
+  }
+}
+
+int parsed = 0;
+std::optional<int> CountParse(const OpCall& /*call*/) { return ++parsed; }
+Status Ran(const int& /*p*/, const HostBindings& /*memory*/) { return {}; }
+
+TEST(ParsedKernel, RunsWithoutParsingAgain) {
+  const auto kernel =
+      MakeParsedKernel({.name = "counting"}, CallForm<int>{CountParse, Ran, nullptr});
+  const OpCall call{"aten::nothing", {}, {}};
+  const CallSteps two{{call, kernel.get()}, {call, kernel.get()}};
+  const NoMemory memory;
+  for (const int calls : {1, 2}) {
+    parsed = 0;
+    Result<HostRun> run = calls == 1 ? kernel->LowerToHost(call) : LowerCallStepsToHost(two);
+    ASSERT_TRUE(run);
+    EXPECT_EQ(parsed, calls);
+    EXPECT_TRUE((*run)(memory));
+    EXPECT_TRUE((*run)(memory));
+    EXPECT_EQ(parsed, calls);
   }
 }
 

@@ -3,7 +3,6 @@ import contextlib
 import hashlib
 import json
 import pathlib
-import shutil
 import sqlite3
 import unittest
 import warnings
@@ -238,58 +237,13 @@ class Damage(unittest.TestCase):
 
 
 class Schemas(unittest.TestCase):
-    def test_newer(self):
-        path = made.copy(made.dry_run(), "newer")
-        run = reprise.Run(path)
-        self.assertLessEqual({"forward", "backward", "optimizer", "communication"}, set(run.nodes()["phase"]))
-        self.assertEqual(run.notes, [])
-        made.change(path / "run.sqlite", "ALTER TABLE nodes ADD COLUMN colour TEXT DEFAULT 'blue';"
-                                         "PRAGMA user_version=99")
-        with self.assertWarnsRegex(reprise.DamagedWarning, f"schema 99, newer than {reprise.run_schema.NEWEST}"):
-            self.assertEqual(set(reprise.Run(path).nodes()["colour"]), {"blue"})
-
-    def test_older(self):
-        path = made.copy(made.real_run(), "older")
-        made.change(path / "run.sqlite", """
-            ALTER TABLE metrics ADD COLUMN is_counter INTEGER;
-            UPDATE metrics SET is_counter = kind IN ('counter', 'energy');
-            ALTER TABLE metrics DROP COLUMN kind; ALTER TABLE metrics DROP COLUMN states;
-            ALTER TABLE metrics DROP COLUMN period_ns;
-            ALTER TABLE nodes DROP COLUMN recorded_delay_ns; ALTER TABLE nodes DROP COLUMN recorded_elapsed_ns; ALTER TABLE nodes DROP COLUMN phase;
-            ALTER TABLE nodes DROP COLUMN recorded_tracing_ns; ALTER TABLE nodes DROP COLUMN shape;
-            ALTER TABLE nodes DROP COLUMN work_from; ALTER TABLE nodes DROP COLUMN capped;
-            ALTER TABLE nodes DROP COLUMN time_from;
-            ALTER TABLE devices DROP COLUMN numa_node; ALTER TABLE devices DROP COLUMN links;
-            ALTER TABLE collectives DROP COLUMN role; ALTER TABLE collectives DROP COLUMN transfer_ns;
-            DROP TABLE meters; PRAGMA user_version = 1""")
-        run, now = reprise.Run(path), reprise.Run(made.real_run())
-        self.assertEqual(list(run.metrics()["kind"]), list(now.metrics()["kind"]))
-        self.assertTrue(run.nodes()["recorded_delay_ns"].isna().all())
-        self.assertEqual(set(run.nodes().columns), set(now.nodes().columns))
-        self.assertEqual(list(run.meters().columns), list(now.meters().columns))
-        self.assertEqual(run.notes, [])
-
-
-    def test_as_earlier_versions_stored_them(self):
-        """tests/run/older: the tables that each version made."""
-        for script in sorted((made.program.ROOT / "tests" / "run" / "older").glob("schema*_rank0.sql")):
-            with self.subTest(script.name):
-                path = made.DIRECTORY / script.stem
-                path.mkdir()
-                shutil.copy(script.parent / "manifest.json", path)
-                made.change(path / "rank0.sqlite", script.read_text())
-                version = int(script.stem[len("schema")])
-                run = reprise.Run(path)
-                nodes, metrics = run.nodes(), run.metrics()
-                self.assertEqual(list(nodes.columns), list(reprise.Run(made.dry_run()).nodes().columns))
-                self.assertEqual((len(nodes), len(run.records()), len(run.edges())), (7, 21, 6))
-                self.assertEqual(nodes["shape"].isna().all(), version < 6)
-                self.assertEqual(nodes["phase"].isna().all(), version < 4)
-                self.assertEqual(list(metrics["kind"]), ["counter", "gauge", "gauge"])
-                self.assertEqual(metrics["help"].isna().all(), version < 3)
-                self.assertNotIn("is_counter", metrics)
-                self.assertEqual(run.devices()["numa_node"].isna().all(), version < 9)
-                self.assertEqual([note for note in run.notes if "stands in" not in note], [])
+    def test_another_version_is_refused(self):
+        version = reprise.run_schema.VERSION
+        for other in (version - 1, version + 1):
+            path = made.copy(made.dry_run(), f"version{other}")
+            made.change(path / "run.sqlite", f"PRAGMA user_version={other}")
+            with self.assertRaisesRegex(ValueError, f"run.sqlite: has schema version {other}, this package reads only {version}"):
+                reprise.Run(path)
 
     def test_every_column_of_the_program(self):
         """Both kinds of file have the columns of run/schema.def, in that order."""
@@ -300,7 +254,7 @@ class Schemas(unittest.TestCase):
                 for name in there:
                     columns = [column[1] for column in database.execute(f"PRAGMA table_info({name})")]
                     self.assertEqual(columns, [column.name for column in reprise.run_schema.TABLES[name]])
-                self.assertEqual(database.execute("PRAGMA user_version").fetchone()[0], reprise.run_schema.NEWEST)
+                self.assertEqual(database.execute("PRAGMA user_version").fetchone()[0], reprise.run_schema.VERSION)
 
 
 class Sources(unittest.TestCase):

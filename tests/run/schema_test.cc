@@ -1,5 +1,4 @@
-// run/schema.def: every column comes back, is explained to users, and runs of earlier versions
-// open. tests/run/older has a run as each version stored it: its tables, cut to a few rows.
+// run/schema.def: every column comes back, is explained to users, and another version is refused.
 #include "run/schema.h"
 
 #include <fmt/format.h>
@@ -18,7 +17,7 @@ namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::Contains;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string TextOf(const std::string& path) {
@@ -161,82 +160,28 @@ TEST(Schema, ThePageExplainsEveryColumn) {
   }
 }
 
-// A run of one rank as a program of that version left it.
-class OlderRuns : public RunDirectory, public ::testing::WithParamInterface<int> {
- protected:
-  void Restore(const std::string& name) {
-    Result<Database> file = Database::Open(File(name + ".sqlite"), Database::Access::kCreate);
-    ASSERT_TRUE(file);
-    const std::string sql = TextOf(fmt::format("{}/schema{}_{}.sql", kDirectory, GetParam(), name));
-    const Status done = file->Execute("BEGIN;" + sql + "COMMIT;");
-    ASSERT_TRUE(done) << done.error().message;
-    fs::copy_file(std::string(kDirectory) + "/manifest.json", File("manifest.json"),
-                  fs::copy_options::overwrite_existing);
+// A file of another version is refused: what was found, what is read, what to do.
+TEST_F(SchemaTest, AnotherVersionIsRefused) {
+  for (const int version : {kRunSchemaVersion - 1, kRunSchemaVersion + 1}) {
+    ASSERT_TRUE(WriteManifest(Directory(), {}));
+    ASSERT_TRUE((*RankWriter::Create(Directory(), 0))->Close());
+    ASSERT_TRUE(MergeRun(Directory()));
+    fs::remove(File("checksums.xxh128"));
+    for (const char* file : {"run.sqlite", "rank0.sqlite"}) {
+      Result<Database> database = Database::Open(File(file), Database::Access::kCreate);
+      ASSERT_TRUE(database);
+      ASSERT_TRUE(database->Execute(fmt::format("PRAGMA user_version={}", version)));
+      const auto run = ReadRun(Directory());
+      ASSERT_FALSE(run);
+      EXPECT_EQ(run.error().kind, ErrorKind::kBadInput);
+      EXPECT_THAT(run.error().message,
+                  AllOf(HasSubstr(fmt::format("has schema version {}, this program reads only {}",
+                                              version, kRunSchemaVersion)),
+                        HasSubstr("replay the trace again")));
+      fs::remove(File(file));
+    }
   }
-  static constexpr char kDirectory[] = REPRISE_SOURCE_DIR "/tests/run/older";
-};
-
-TEST_P(OlderRuns, Open) {
-  const int version = GetParam();
-  Restore("rank0");
-  const auto run = ReadRun(Directory());
-  ASSERT_TRUE(run) << run.error().message;
-  const RankData& rank = run->ranks.at(0);
-  ASSERT_EQ(rank.nodes.size(), 7U);
-  const NodeInfo& gemm = rank.nodes[3];
-  EXPECT_EQ(gemm.name, "aten::addmm");
-  EXPECT_EQ(gemm.op_class, OpClass::kGemm);
-  EXPECT_EQ(gemm.flops, 454164480);
-  EXPECT_EQ(gemm.recorded_duration_ns, 5011106);
-  // What a version lacks has its default, the rest is as it was stored.
-  EXPECT_EQ(gemm.recorded_elapsed_ns == NodeInfo::kUnknownNs, version < 2);
-  EXPECT_EQ(gemm.phase, version < 4 ? Phase::kOther : Phase::kForward);
-  EXPECT_EQ(gemm.recorded_tracing_ns == 0, version < 5);
-  EXPECT_EQ(gemm.shape, version < 6 ? "" : "[1152] [512,384] [384,1152]");
-  EXPECT_EQ(gemm.work_from, version < 7 ? WorkSource::kNone : WorkSource::kArguments);
-  EXPECT_EQ(gemm.time_from, version < 8 ? TimeSource::kNone : TimeSource::kScaled);
-  EXPECT_EQ(rank.records.size(), 21U);
-  EXPECT_EQ(rank.edges.size(), 6U);
-  ASSERT_EQ(rank.collectives.size(), 2U);
-  EXPECT_EQ(rank.collectives[1].transfer_ns, -1);
-  EXPECT_EQ(rank.collectives[1].spec.in_bytes, 17541120);
-  EXPECT_EQ(rank.steps.size(), 3U);
-  EXPECT_EQ(rank.samples.size(), 9U);
-  ASSERT_EQ(rank.metrics.size(), 3U);
-  EXPECT_EQ(rank.metrics[0].kind, MetricKind::kCounter);
-  EXPECT_EQ(rank.metrics[1].kind, MetricKind::kGauge);
-  EXPECT_EQ(rank.metrics[0].help.empty(), version < 3);
-  EXPECT_EQ(rank.devices.at(0).memory_bytes, 25276514304);
-  const DevicePlacement placed = rank.devices.at(0).placement;
-  EXPECT_EQ(placed.numa_node, version < 9 ? -1 : 1);
-  EXPECT_EQ(placed.links, version < 9 ? -1 : 4);
-  EXPECT_EQ(placed.link_neighbours, version < 9 ? "" : "switch x4");
-  ASSERT_EQ(rank.joules.size(), version < 9 ? 0U : 1U);
-  if (version >= 9) {
-    EXPECT_EQ(rank.joules[0].node_id, 14U);
-    EXPECT_EQ(rank.joules[0].above_idle_joules, 0.25);
-  }
-  EXPECT_EQ(rank.host, "vm");
-  EXPECT_TRUE(rank.closed);
-  EXPECT_EQ(rank.facts.at("computes_on"), "cpu");
-  const bool says = testing::Value(run->notes, Contains(HasSubstr("did not tell phases")));
-  EXPECT_EQ(says, version < 4);
 }
-INSTANTIATE_TEST_SUITE_P(Schema, OlderRuns, ::testing::Range(1, 10));
-
-class OlderMergedRuns : public OlderRuns {};
-
-TEST_P(OlderMergedRuns, Open) {
-  Restore("run");
-  const auto run = ReadRun(Directory());
-  ASSERT_TRUE(run) << run.error().message;
-  const RankData& rank = run->ranks.at(0);
-  EXPECT_EQ(rank.nodes.size(), 7U);
-  EXPECT_EQ(rank.records.size(), 7U);  // medians
-  EXPECT_EQ(rank.nodes[0].recorded_elapsed_ns == NodeInfo::kUnknownNs, GetParam() < 2);
-  EXPECT_EQ(rank.metrics.at(0).kind, MetricKind::kCounter);
-}
-INSTANTIATE_TEST_SUITE_P(Schema, OlderMergedRuns, ::testing::Values(1, 7));
 
 }  // namespace
 }  // namespace reprise

@@ -26,12 +26,25 @@ template <auto Expand>
   return steps.empty() ? std::nullopt : std::optional(std::move(steps));
 }
 
-template <auto Run>  // Kernel::Reference or RunOnHost
-[[nodiscard]] Status RunCallSteps(const CallSteps& steps, const HostBindings& memory) {
+[[nodiscard]] inline Status ReferenceCallSteps(const CallSteps& steps, const HostBindings& memory) {
   for (const auto& [call, kernel] : steps) {
-    REPRISE_TRY((kernel->*Run)(call, memory));
+    REPRISE_TRY(kernel->Reference(call, memory));
   }
   return {};
+}
+
+[[nodiscard]] inline Result<HostRun> LowerCallStepsToHost(const CallSteps& steps) {
+  std::vector<HostRun> runs;
+  for (const auto& [call, kernel] : steps) {
+    REPRISE_ASSIGN(HostRun run, kernel->LowerToHost(call));
+    runs.push_back(std::move(run));
+  }
+  return HostRun([runs = std::move(runs)](const HostBindings& memory) -> Status {
+    for (const HostRun& run : runs) {
+      REPRISE_TRY(run(memory));
+    }
+    return {};
+  });
 }
 
 inline void LowerCallSteps(const CallSteps& steps, RowLowering& rows) {
@@ -42,9 +55,10 @@ inline void LowerCallSteps(const CallSteps& steps, RowLowering& rows) {
 
 template <auto Expand>
 [[nodiscard]] std::unique_ptr<Kernel> MakeStepsKernel(const KernelFacts& facts) {
-  return MakeParsedKernel(
-      facts, CallForm<CallSteps>{ParseCallSteps<Expand>, RunCallSteps<&Kernel::Reference>,
-                                 LowerCallSteps, RunCallSteps<&Kernel::RunOnHost>});
+  return MakeParsedKernel(facts, CallForm<CallSteps>{.parse = ParseCallSteps<Expand>,
+                                                     .reference = ReferenceCallSteps,
+                                                     .lower = LowerCallSteps,
+                                                     .lower_to_host = LowerCallStepsToHost});
 }
 
 }  // namespace reprise

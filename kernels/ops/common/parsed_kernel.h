@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "kernels/ops/common/row_lowering.h"
@@ -20,6 +21,8 @@ struct CallForm {
   Status (*reference)(const Call& p, const HostBindings& memory);
   void (*lower)(const Call& p, RowLowering& rows);
   Status (*run_on_host)(const Call& p, const HostBindings& memory) = nullptr;  // none: reference
+  // In place of run_on_host, for what needs more than parsing. `p` outlives what is returned.
+  Result<HostRun> (*lower_to_host)(const Call& p) = nullptr;
 };
 
 struct KernelFacts {
@@ -45,10 +48,23 @@ class ParsedKernel final : public Kernel {
   [[nodiscard]] Status Reference(const OpCall& call, const HostBindings& memory) const override {
     return With(call, [&](const auto& form, const auto& p) { return form.reference(p, memory); });
   }
-  [[nodiscard]] Status RunOnHost(const OpCall& call, const HostBindings& memory) const override {
-    return With(call, [&](const auto& form, const auto& p) {
-      return (form.run_on_host != nullptr ? form.run_on_host : form.reference)(p, memory);
-    });
+  [[nodiscard]] Result<HostRun> LowerToHost(const OpCall& call) const override {
+    HostRun run;
+    REPRISE_TRY(With(call, [&]<typename Call>(const CallForm<Call>& form, Call& p) -> Status {
+      // Shared: copies of the run keep what points into the parsed call right.
+      const auto parsed = std::make_shared<const Call>(std::move(p));
+      if (form.lower_to_host != nullptr) {
+        REPRISE_ASSIGN(HostRun lowered, form.lower_to_host(*parsed));
+        run = [parsed, lowered = std::move(lowered)](const HostBindings& memory) {
+          return lowered(memory);
+        };
+      } else {
+        run = [parsed, body = form.run_on_host != nullptr ? form.run_on_host : form.reference](
+                  const HostBindings& memory) { return body(*parsed, memory); };
+      }
+      return {};
+    }));
+    return run;
   }
   [[nodiscard]] Result<std::vector<Launch>> LowerToDevice(
       const OpCall& call, const LowerContext& context) const override {
@@ -66,7 +82,7 @@ class ParsedKernel final : public Kernel {
   [[nodiscard]] Status With(const OpCall& call, Body&& body) const {
     std::optional<Status> status;
     const auto try_form = [&](const auto& form) {
-      if (const auto p = form.parse(call)) {
+      if (auto p = form.parse(call)) {
         status = body(form, *p);
       }
       return status.has_value();
