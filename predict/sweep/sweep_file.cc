@@ -248,11 +248,9 @@ class SweepFile {
                                  [&](const SweepJob& job) { return (job.*key.second).empty(); });
     });
     for (SweepJob& job : sweep_.jobs) {
-      std::vector<std::string> values;
-      for (const auto& [name, member] : named) {
-        values.push_back(job.*member);
+      for (std::size_t k = named.size(); k-- > 0;) {
+        job.values.insert(job.values.begin(), job.*named[k].second);
       }
-      job.values.insert(job.values.begin(), values.begin(), values.end());
     }
     for (const auto& [name, member] : named) {
       sweep_.keys.push_back({.name = name});

@@ -191,7 +191,7 @@ class SimulateTest(ProgramTest):
                             "exposed_communication_ns"):
                     self.assertEqual([result[key] for result in results], [results[0][key]] * 2, key)
         report = self.run_program("report", self.dir / "run_of_ranks").stdout
-        self.assertIn("Simulated on v100-dgx:", report)
+        self.assertIn("Simulated on h100-hgx:", report)
 
     def test_reports_of_folded_runs_sum_over_all_ranks(self):
         job = ["llama3-8b", "--tp", "2", "--pp", "2", "--dp", "4", "--global-batch", "16", "--micro-batch", "1"]
