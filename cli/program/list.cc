@@ -311,8 +311,8 @@ void PrintTable(const Json& rows) {
 
 CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
-      "List the built-in kernels, collectives, algorithms, formats, models, schedules, machines or "
-      "sources");
+      "List the built-in kernels, collectives, algorithms, formats, models, schedules, machines, "
+      "sweeps or sources");
   struct Flags {
     std::string what;
     bool json = false;
