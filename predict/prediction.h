@@ -30,7 +30,7 @@ struct MemoryPrediction {
   }
 };
 
-// Of devices, as mean over all but where it says otherwise. Shares are of the step's time.
+// Means over all devices, unless a line says otherwise. Shares are of the step's time.
 struct DeviceSummary {
   double mean_watts = 0;
   double peak_watts = 0;  // the highest of any

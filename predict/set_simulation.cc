@@ -134,11 +134,12 @@ Result<ClassSimulation> SetSimulation::ModelClasses(const ProgramSet& set, const
                                   .slow_ranks = machine_.options.slow_ranks,
                                   .slow_links = machine_.options.slow_links,
                                   .network = machine_.options.network,
-                                  .slots = power_.slots()},
+                                  .slots = machine_.power.slots()},
                                  work));
   TimingGraph& timing = simulated.timing;
-  REPRISE_TRY(power_.Settle(*machine_.options.to, {set, work, simulated.class_of, simulated.classes,
-                                                   timing, simulated.schedule}));
+  REPRISE_TRY(machine_.power.Settle(
+      *machine_.options.to,
+      {set, work, simulated.class_of, simulated.classes, timing, simulated.schedule}));
   classes_ = static_cast<std::int64_t>(simulated.classes.size());
   const auto own_ns = [&timing](std::uint32_t node) {
     return timing.transfer_ns.empty() ? 0 : timing.transfer_ns[node];
@@ -146,7 +147,7 @@ Result<ClassSimulation> SetSimulation::ModelClasses(const ProgramSet& set, const
   for (const RankClassTimes& own : simulated.classes) {
     const Graph& program = set.programs[own.program];
     idle_.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
-    power_.AddRank(program, own.first_node);
+    machine_.power.AddRank(program, own.first_node);
     for (Graph::Index i = 0; i < program.size(); ++i) {
       const OperatorWork of_node = work(program, i);
       FindTypeWithoutRate(machine_.options.to->device, of_node);
@@ -187,8 +188,9 @@ Status SetSimulation::SettleRecorded(const DrySet& set, const WorkOfNode& work) 
                             .first_node = set.first[rank]});
   }
   REPRISE_ASSIGN(Schedule recorded, DryRun(set.timing));
-  return power_.Settle(*machine_.options.to, {programs, work, programs.program_of, ranks_of_set,
-                                              set.timing, recorded, /*recorded=*/true});
+  return machine_.power.Settle(
+      *machine_.options.to,
+      {programs, work, programs.program_of, ranks_of_set, set.timing, recorded, /*recorded=*/true});
 }
 
 Status SetSimulation::ReplaceTimes(const DrySet& set) {
@@ -226,7 +228,7 @@ Status SetSimulation::ReplaceTimes(const DrySet& set) {
   REPRISE_ASSIGN(summary_, ScaleTimes(captured, machine_.options, set.timing, sources_));
   REPRISE_TRY(SettleRecorded(set, work_of));
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
-    power_.AddRank(set.graphs[rank], set.first[rank]);
+    machine_.power.AddRank(set.graphs[rank], set.first[rank]);
   }
   return {};
 }
@@ -247,7 +249,7 @@ DrySimulation SetSimulation::Simulation() {
   simulation.options = [this] { return Describe(); };
   simulation.device = machine_.options.to ? machine_.options.to->device.name : "";
   simulation.telemetry = [this](std::size_t rank, RankWriter& writer) {
-    power_.Write(rank, writer, ranks_ > 0);
+    machine_.power.Write(rank, writer, ranks_ > 0);
   };
   return simulation;
 }

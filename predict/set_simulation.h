@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -37,7 +38,7 @@ struct FoldedJob;
 
 class SetSimulation {
  public:
-  explicit SetSimulation(const TargetMachine& machine) : machine_(machine), power_(machine.power) {}
+  explicit SetSimulation(TargetMachine machine) : machine_(std::move(machine)) {}
 
   // Before the simulation, of a job or a generated set: what its description says.
   void SetJob(JobFacts job) { job_ = std::move(job); }
@@ -68,7 +69,6 @@ class SetSimulation {
   void AddJobFacts(Prediction& prediction) const;
 
   TargetMachine machine_;  // options.from follows from the set, where it was not given
-  SetPower power_;
   std::optional<JobFacts> job_;
 
   // Known afterwards.

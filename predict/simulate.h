@@ -15,7 +15,7 @@
 
 namespace reprise {
 
-// Which machine, and what is other on it than its file says.
+// Which machine, and what differs from its file.
 struct MachineRequest {
   std::string machine;                  // name, file, or "recorded": the set's own
   std::string captured_on;              // name or file; empty: by the device in the capture

@@ -3,16 +3,13 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/predict/job_flags.h"
 #include "cli/predict/machine_flags.h"
+#include "cli/predict/shown_prediction.h"
 #include "cli/program/commands.h"
-#include "cli/runs/run_report.h"
 #include "core/shown_text.h"
-#include "predict/prediction_json.h"
-#include "predict/prediction_text.h"
 #include "predict/simulate.h"
 
 namespace reprise {
@@ -22,7 +19,7 @@ struct PredictFlags {
   JobOptions job;
   MachineRequest machine;
   JobRequest request{.largest_micro_batch = true};
-  bool json = false, quiet = false;
+  ShowPrediction show;
 };
 
 void AddFlags(CLI::App& app, PredictFlags& flags) {
@@ -39,8 +36,8 @@ void AddFlags(CLI::App& app, PredictFlags& flags) {
                  "run directory to write, for report, compare and export");
   app.add_flag("--force", flags.request.force, "replace an existing run");
   AddJobFlags(app, flags.job);
-  auto* const quiet = app.add_flag("--quiet", flags.quiet, "warnings only");
-  app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
+  auto* const quiet = app.add_flag("--quiet", flags.show.quiet, "warnings only");
+  app.add_flag("--json", flags.show.json, "the prediction as one JSON object")->excludes(quiet);
 }
 
 Status CheckFlags(const PredictFlags& flags) {
@@ -70,18 +67,7 @@ Result<int> RunPredict(PredictFlags& flags, const CommandContext& context) {
   REPRISE_ASSIGN(const Workload workload, MakeJob(flags.job));
   REPRISE_TRY(CheckEffects(flags.job, workload));
   REPRISE_ASSIGN(const Prediction prediction, PredictJob(machine, workload, flags.request));
-  if (flags.json) {
-    fmt::print("{}\n", PredictionJson(prediction).dump(2));
-  } else if (flags.quiet) {
-    for (const std::string& warning : prediction.warnings) {
-      fmt::print("{}\n", warning);
-    }
-  } else if (flags.request.run_directory.empty()) {
-    fmt::print("{}", PredictionText(prediction));
-  } else {
-    REPRISE_TRY(PrintRunReport(flags.request.run_directory, false));
-    fmt::print("\n{}", MemoryText(prediction));
-  }
+  REPRISE_TRY(PrintPrediction(prediction, flags.request.run_directory, flags.show));
   return 0;
 }
 

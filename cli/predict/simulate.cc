@@ -3,19 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/predict/machine_flags.h"
+#include "cli/predict/shown_prediction.h"
 #include "cli/program/commands.h"
 #include "cli/program/number_checks.h"
 #include "cli/program/part_flags.h"
-#include "cli/runs/run_report.h"
 #include "core/shown_text.h"
-#include "predict/prediction_json.h"
-#include "predict/prediction_text.h"
 #include "workload/job/parse.h"
 
 namespace reprise {
@@ -27,7 +25,7 @@ struct SimulateFlags {
   PartFlags part;
   CLI::Option* seed = nullptr;
   CLI::Option* jitter = nullptr;
-  bool json = false, quiet = false;
+  ShowPrediction show;
 };
 
 void AddFlags(CLI::App& app, SimulateFlags& flags) {
@@ -58,8 +56,8 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
   app.remove_option(app.get_option("--group-sizes"));
   app.get_option("--ranks")->description("recorded ranks to simulate, e.g. 0-3,6");
   app.get_option("--steps")->description("recorded steps to simulate, counted from 0, e.g. 0,2-3");
-  auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
-  app.add_flag("--json", flags.json, "the prediction as one JSON object")->excludes(quiet);
+  auto* const quiet = app.add_flag("--quiet", flags.show.quiet, "no report at the end");
+  app.add_flag("--json", flags.show.json, "the prediction as one JSON object")->excludes(quiet);
 }
 
 // A job is no set; what is missing may be either.
@@ -91,21 +89,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   REPRISE_TRY(InterpretPart(flags.part, request.options));
   REPRISE_ASSIGN(const TargetMachine machine, TargetMachine::Create(flags.machine));
   REPRISE_ASSIGN(const Prediction prediction, PredictSet(machine, request));
-  if (flags.json) {
-    fmt::print("{}\n", PredictionJson(prediction).dump(2));
-    return 0;
-  }
-  for (const std::string& note : prediction.notes) {
-    fmt::print("{}\n", note);
-  }
-  if (flags.quiet) {
-    for (const std::string& warning : prediction.warnings) {
-      fmt::print("{}\n", warning);
-    }
-    return 0;
-  }
-  REPRISE_TRY(PrintRunReport(request.run_directory, false));
-  fmt::print("\n{}", MemoryText(prediction));
+  REPRISE_TRY(PrintPrediction(prediction, request.run_directory, flags.show));
   return 0;
 }
 

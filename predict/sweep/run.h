@@ -28,8 +28,7 @@ struct SweepRequest {
   const Sweep* sweep = nullptr;
   const TargetMachine* machine = nullptr;
   std::string rank_by = "time";
-  // Of everything besides the jobs that times depend on: rows of another sweep are not taken for
-  // this one's.
+  // A hash of all that times depend on besides the jobs. A directory with another one is refused.
   std::string settings;
   std::string directory;  // made, or of an earlier sweep; the caller has checked that
   bool force = false;     // an earlier sweep's rows are dropped

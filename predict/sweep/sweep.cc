@@ -16,8 +16,6 @@
 namespace reprise {
 namespace {
 
-constexpr std::size_t kMaxJobs = 1'000'000;
-
 // Names and values as they stand, no key and no value twice.
 Result<std::vector<SweepKey>> SplitKeys(const std::vector<std::string>& texts) {
   std::vector<SweepKey> keys;
@@ -88,8 +86,8 @@ Result<Sweep> SweepOfJob(const JobOptions& job, const std::vector<std::string>& 
   std::size_t count = 1;
   for (const SweepKey& key : sweep.keys) {
     count *= key.values.size();
-    if (count > kMaxJobs) {
-      return UsageError(fmt::format("more than {} configurations", kMaxJobs));
+    if (count > kMaxSweepJobs) {
+      return UsageError(fmt::format("more than {} configurations", kMaxSweepJobs));
     }
   }
   for (std::size_t i = 0; i < count; ++i) {

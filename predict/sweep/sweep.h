@@ -3,6 +3,7 @@
 // (docs/sweep_format.md).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "workload/job/options.h"
 
 namespace reprise {
+
+inline constexpr std::size_t kMaxSweepJobs = 1'000'000;
 
 struct SweepKey {
   std::string name;
@@ -38,12 +41,13 @@ struct Sweep {
 // or value twice; a value that is none of its kind; too many combinations.
 [[nodiscard]] Result<Sweep> SweepOfJob(const JobOptions& job, const std::vector<std::string>& keys);
 
-// A sweep file's text; `origin` begins messages. Bad input: no sweep, a field that there is not.
+// A sweep file's text; `origin` begins messages. Bad input: the text is no sweep, or has an unknown
+// field or option.
 [[nodiscard]] Result<Sweep> ParseSweep(std::string_view text, const std::string& name,
                                        const std::string& origin);
-// A built-in sweep by name, or a file. Bad input, likewise.
+// A built-in sweep by name, or a file. The same errors.
 [[nodiscard]] Result<Sweep> ReadSweep(const std::string& name_or_path);
-// Whether ReadSweep is for it: a built-in name, or a JSON file with "models". Else it is a job.
+// Whether it names a sweep: a built-in one, or a JSON file with "models". Else it is a job.
 [[nodiscard]] bool IsSweep(const std::string& name_or_path);
 
 struct BuiltinSweep {
@@ -52,8 +56,8 @@ struct BuiltinSweep {
 };
 [[nodiscard]] std::vector<BuiltinSweep> BuiltinSweeps();
 
-// Leaves the jobs with these values: "setting=base,cc". Usage error: no such key or value (with the
-// nearest), no job left.
+// Keeps the jobs with these values: "setting=base,cc". Usage error: an unknown key or value (with
+// the nearest), or no job has them.
 [[nodiscard]] Result<Sweep> ChooseJobs(Sweep sweep, const std::vector<std::string>& chosen);
 
 // "tp=1 pp=2".

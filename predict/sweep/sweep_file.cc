@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kEnding = ".json";
 constexpr std::uint64_t kMaxSweepBytes = std::uint64_t{4} << 20;
-constexpr std::size_t kMaxJobsOfFile = 1'000'000;
 const std::vector<std::string> kSweepFields = {"format",   "version", "about",  "source",
                                                "machine",  "options", "models", "layouts",
                                                "settings", "vary"};
@@ -222,8 +221,8 @@ class SweepFile {
   // All values of the varied keys from the k-th on.
   Status AddVaried(const SweepJob& job, std::size_t k) {
     if (k == varied_.size()) {
-      if (sweep_.jobs.size() == kMaxJobsOfFile) {
-        return Wrong(fmt::format("more than {} configurations", kMaxJobsOfFile));
+      if (sweep_.jobs.size() == kMaxSweepJobs) {
+        return Wrong(fmt::format("more than {} configurations", kMaxSweepJobs));
       }
       sweep_.jobs.push_back(job);
       return {};

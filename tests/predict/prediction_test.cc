@@ -44,7 +44,7 @@ TEST(Predictions, OfAJobAddUp) {
   EXPECT_LE(of.exposed_communication_ns + of.bubble_ns, of.step_time_ns);
   ASSERT_TRUE(of.memory);
   EXPECT_EQ(of.memory->fits(), true);
-  EXPECT_EQ(of.memory->largest_micro_batch, std::nullopt);  // nobody asked
+  EXPECT_EQ(of.memory->largest_micro_batch, std::nullopt);  // not requested
   ASSERT_TRUE(of.power);
   double joules = of.power->idle_joules;
   for (const auto& of_class : of.power->classes) {

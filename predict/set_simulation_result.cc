@@ -66,7 +66,7 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
   if (!without_rate_.empty()) {
     described["without_rate"] = WithoutRate();
   }
-  described.merge(power_.Describe());
+  described.merge(machine_.power.Describe());
   if (summary_.modelled > 0) {
     described["modelled_nodes"] = std::to_string(summary_.modelled);
   }
@@ -151,7 +151,7 @@ Result<Prediction> SetSimulation::Predict(const std::string& run) const {
   prediction.unknown_share = UnknownShare(summary_);
   prediction.default_share = Share(summary_.by_default_ns, summary_.operations_ns);
   prediction.without_rate = WithoutRate();
-  prediction.power = power_.Predict(steps_);
+  prediction.power = machine_.power.Predict(steps_);
   if (prediction.power) {
     prediction.energy_joules = prediction.power->joules;
   }

@@ -1,0 +1,37 @@
+#include "cli/predict/shown_prediction.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/runs/run_report.h"
+#include "predict/prediction_json.h"
+#include "predict/prediction_text.h"
+
+namespace reprise {
+
+Status PrintPrediction(const Prediction& prediction, const std::string& run,
+                       const ShowPrediction& show) {
+  if (show.json) {
+    fmt::print("{}\n", PredictionJson(prediction).dump(2));
+    return {};
+  }
+  for (const std::string& note : prediction.notes) {
+    fmt::print("{}\n", note);
+  }
+  if (show.quiet) {
+    for (const std::string& warning : prediction.warnings) {
+      fmt::print("{}\n", warning);
+    }
+    return {};
+  }
+  if (run.empty()) {
+    fmt::print("{}", PredictionText(prediction));
+    return {};
+  }
+  REPRISE_TRY(PrintRunReport(run, false));
+  fmt::print("\n{}", MemoryText(prediction));
+  return {};
+}
+
+}  // namespace reprise
