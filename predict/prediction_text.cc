@@ -4,6 +4,7 @@
 
 #include "core/counted.h"
 #include "core/shown_text.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {
@@ -95,9 +96,9 @@ std::string PredictionText(const Prediction& of) {
   if (of.power) {
     const DeviceSummary& device = of.power->summary;
     text += fmt::format(
-        "Energy          {:.4g} J a step; a device takes {:.0f} W, at most {:.0f} W of {:.0f} "
+        "Energy          {} a step; a device takes {:.0f} W, at most {:.0f} W of {:.0f} "
         "W{}\n",
-        of.power->joules, device.mean_watts, device.peak_watts, of.power->limit_watts,
+        JoulesText(of.power->joules), device.mean_watts, device.peak_watts, of.power->limit_watts,
         device.throttled_share > 0
             ? fmt::format(", throttled for {:.1f} % of the time", 100 * device.throttled_share)
             : "");
