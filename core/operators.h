@@ -1,10 +1,9 @@
-// The operator table: all facts about each recorded operator, one row each in operators.def.
+// Kinds and classes of operators.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "core/enum_names.h"
@@ -55,21 +54,9 @@ struct OpInfo {
   OpKind kind = OpKind::kComposite;
 };
 
-// A row of operators.def, which says what the columns mean. The folders that own the rules include
-// the file themselves; here rules are names. No rule: "None".
-struct OperatorRow {
-  std::string_view name;  // with the trailing `*` of a row that matches by prefix
-  OpInfo info;
-  std::string_view kernels;
-  std::string_view arguments;
-  std::string_view cost, result, bounds;
-  std::string_view signature;
-};
-[[nodiscard]] std::span<const OperatorRow> OperatorRows();
-
-// The row of an operator: exact name, else longest listed prefix, else nullptr.
-[[nodiscard]] const OperatorRow* FindOperatorRow(std::string_view name);
-// Its class and kind. Nothing: the converter then decides by self time and children, and counts it.
+// The class and kind of an operator, by the operator table (core/operator_table.h): exact name,
+// else longest listed prefix. Nothing: the converter then decides by self time and children, and
+// counts it.
 [[nodiscard]] std::optional<OpInfo> FindOperator(std::string_view name);
 
 }  // namespace reprise

@@ -1,45 +1,32 @@
 #include "costs/cost.h"
 
-#include <unordered_map>
-
-#include "core/operators.h"
+#include "core/operator_table.h"
 #include "costs/rules.h"
 
 namespace reprise {
-
-// For operators that no rule describes.
-std::optional<Cost> cost_rules::None(const OpCall& /*call*/) { return std::nullopt; }
-
 namespace {
 
-using Rule = std::optional<Cost> (*)(const OpCall&);
-
-Rule RuleOf(const OpCall& call) {
-  static const auto table = [] {
-    using namespace cost_rules;  // NOLINT(google-build-using-namespace): the table's words
-    constexpr Rule kRules[] = {
-#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) cost,
-#include "core/operators.def"
-#undef OPERATOR
-    };
-    std::unordered_map<const OperatorRow*, Rule> rules;
-    const Rule* rule = kRules;
-    for (const OperatorRow& row : OperatorRows()) {
-      rules.emplace(&row, *rule++);
-    }
-    return rules;
-  }();
+// Nothing for operators that no rule describes.
+std::optional<Cost> CostByRule(const OpCall& call) {
+  using Rule = std::optional<Cost> (*)(const OpCall&);
+  static constexpr Rule kRules[] = {
+      nullptr,
+#define COST_RULE(name) cost_rules::name,
+#include "core/operator_rules.def"
+  };
   const OperatorRow* row = FindOperatorRow(call.name);
-  return row == nullptr ? cost_rules::None : table.at(row);
+  return row == nullptr || row->cost == CostRule::kNone
+             ? std::nullopt
+             : kRules[static_cast<std::size_t>(row->cost)](call);
 }
 
 }  // namespace
 
 Cost CostOf(const OpCall& call) {
-  const std::optional<Cost> cost = RuleOf(call)(call);
+  const std::optional<Cost> cost = CostByRule(call);
   return cost ? *cost : EstimateCost(call);
 }
 
-bool HasCostRule(const OpCall& call) { return RuleOf(call)(call).has_value(); }
+bool HasCostRule(const OpCall& call) { return CostByRule(call).has_value(); }
 
 }  // namespace reprise

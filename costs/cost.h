@@ -41,7 +41,7 @@ struct Cost {
   }
 };
 
-// By the rule of the operator (the column `cost` of core/operators.def), whether or not a kernel
+// By the rule of the operator (`cost` of its row, core/operator_table.h), whether or not a kernel
 // runs it; by EstimateCost where there is no rule or the arguments are none that it describes.
 [[nodiscard]] Cost CostOf(const OpCall& call);
 
@@ -53,7 +53,7 @@ struct Cost {
 // False: CostOf estimates.
 [[nodiscard]] bool HasCostRule(const OpCall& call);
 
-// Operations for each element of what core/operators.def names with `op=`; a name that
+// Operations for each element of what the operator table names with `op=`; a name that
 // costs/formulas.def lacks is a mistake in one of these files, and gives 0.
 [[nodiscard]] double FormulaFlops(std::string_view op);
 

@@ -1,4 +1,4 @@
-// The rules that the column `cost` of core/operators.def names. Each takes a call of one of its
+// The rules of costs in core/operator_rules.def. Each takes a call of one of its
 // operators, and gives nothing where the arguments are none that it describes.
 #pragma once
 
@@ -8,9 +8,7 @@
 
 namespace reprise::cost_rules {
 
-#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
-  std::optional<Cost> cost(const OpCall& call);
-#include "core/operators.def"
-#undef OPERATOR
+#define COST_RULE(name) std::optional<Cost> name(const OpCall& call);
+#include "core/operator_rules.def"
 
 }  // namespace reprise::cost_rules

@@ -1,8 +1,8 @@
 // Which integer inputs are indices, and into what: replayed indices are drawn below these bounds.
 #include <algorithm>
-#include <string_view>
 
 #include "core/operator_arguments.h"
+#include "core/operator_table.h"
 #include "kernels/views.h"
 
 namespace reprise {
@@ -26,10 +26,8 @@ std::int64_t Extent(const TensorDesc* tensor, std::int64_t dim) {
   return at ? ExtentOf(*tensor, *at) : 0;
 }
 
-// ---- The rules that the column `bounds` of core/operators.def names.
+// ---- The rules of core/operator_rules.def.
 namespace bound_rules {
-
-using Rule = void (*)(const OpCall&, Bounds&);
 
 // embedding(weight, indices, …)
 void RowsOfFirst(const OpCall& call, Bounds& bounds) {
@@ -92,27 +90,19 @@ void Bins(const OpCall& call, Bounds& bounds) {
 
 }  // namespace bound_rules
 
-bound_rules::Rule BoundRuleOf(std::string_view name) {
-  static const auto table = [] {
-    using namespace bound_rules;    // NOLINT(google-build-using-namespace): the table's words
-    constexpr Rule None = nullptr;  // NOLINT
-    std::unordered_map<std::string_view, Rule> rules;
-#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
-  rules.emplace(name, bounds);
-#include "core/operators.def"
-#undef OPERATOR
-    return rules;
-  }();
-  const auto it = table.find(name);
-  return it == table.end() ? nullptr : it->second;
-}
-
 }  // namespace
 
 Bounds IndexBounds(const OpCall& call) {
+  using Rule = void (*)(const OpCall&, Bounds&);
+  static constexpr Rule kRules[] = {
+      nullptr,
+#define BOUND_RULE(name) bound_rules::name,
+#include "core/operator_rules.def"
+  };
   Bounds bounds;
-  if (const bound_rules::Rule rule = BoundRuleOf(call.name)) {
-    rule(call, bounds);
+  const OperatorRow* row = FindOperatorRow(call.name);
+  if (row != nullptr && row->bounds != BoundRule::kNone) {
+    kRules[static_cast<std::size_t>(row->bounds)](call, bounds);
   }
   return bounds;
 }

@@ -58,7 +58,7 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;  // "gemm", "layer_norm"
-  // Those whose row in core/operators.def has that name among its kernels.
+  // Those whose row in core/operator_table.h has that name among its kernels.
   [[nodiscard]] std::span<const std::string_view> operators() const;
   // True if this call (dtypes, shapes, arguments) can be run exactly.
   [[nodiscard]] virtual bool Supports(const OpCall& call) const = 0;

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/operators.h"
+#include "core/operator_table.h"
 #include "core/text.h"
 #include "kernels/kernel.h"
 

@@ -4,7 +4,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/operators.h"
 #include "core/text.h"
 #include "kernels/views.h"
 
@@ -28,25 +27,15 @@ std::optional<TorchForm> FormOf(std::string_view name, std::string_view argument
 std::optional<TorchOperator> ParseOverload(std::string_view name, std::string_view word) {
   const std::size_t open = word.find('(');
   const std::size_t close = word.find(')');
-  if (open == word.npos || close == word.npos || close < open || close + 2 != word.size() ||
-      word[close + 1] < '0' || word[close + 1] > '9') {
-    return std::nullopt;
-  }
   TorchOperator op{.name = std::string(name),
                    .overload = std::string(word.substr(0, open)),
                    .arguments = std::string(word.substr(open + 1, close - open - 1)),
                    .results = static_cast<std::size_t>(word[close + 1] - '0')};
-  if (op.arguments.find_first_not_of("TLUifbsdgIBS?") != op.arguments.npos) {
-    return std::nullopt;
-  }
   if (op.overload.starts_with('!')) {
     const auto form = FormOf(name, op.arguments);
     op.form = form.value_or(TorchForm::kDispatched);
     op.overload.erase(0, 1);
     return form ? std::optional(std::move(op)) : std::nullopt;
-  }
-  if (!op.overload.empty() && op.overload.front() != '.') {
-    return std::nullopt;
   }
   op.overload.erase(0, 1);
   return op;
@@ -117,12 +106,12 @@ bool Fits(const TorchOperator& op, const TorchLibrary& library, const OpCall& ca
 }  // namespace
 
 std::optional<std::vector<TorchOperator>> ParseTorchSignature(std::string_view name,
-                                                              std::string_view signature) {
+                                                              TorchSignature signature) {
   std::vector<TorchOperator> operators;
-  if (signature.empty()) {
+  if (signature.text.empty()) {
     return operators;
   }
-  for (const std::string_view word : SplitText(signature, ' ')) {
+  for (const std::string_view word : SplitText(signature.text, ' ')) {
     auto op = ParseOverload(name, word);
     if (!op) {
       return std::nullopt;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/operator_table.h"
 #include "core/value.h"
 #include "kernels/host/torch_library.h"
 
@@ -22,7 +23,7 @@ enum class TorchForm : std::uint8_t {
   kNumberInPlace,  // self, number
 };
 
-// The column `signature` of core/operators.def: what PyTorch's dispatcher does for us, one word for
+// `signature` of an operator's row: what PyTorch's dispatcher does for us, one word for
 // each overload: `.name(arguments)results`, without `.name` for the overload that has none;
 // `results` counts tensors. `!function(arguments)results`: numbers of any type (at::Scalar) do not
 // pass the dispatcher's C interface, but functions of their own take some. Facts of PyTorch's
@@ -40,10 +41,9 @@ struct TorchOperator {
   TorchForm form = TorchForm::kDispatched;
 };
 
-// The overloads of a row's signature; nothing if it is malformed, or has a function of arguments
-// that no form has.
+// The overloads of a row's signature; nothing if it has a function of arguments that no form has.
 [[nodiscard]] std::optional<std::vector<TorchOperator>> ParseTorchSignature(
-    std::string_view name, std::string_view signature);
+    std::string_view name, TorchSignature signature);
 
 // The entry that takes the call's arguments and makes its results; nullptr if none does, or the
 // call is not one of a CPU.

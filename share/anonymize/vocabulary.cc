@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/input_file.h"
-#include "core/operators.h"
+#include "core/operator_table.h"
 #include "core/text.h"
 #include "share/anonymize/embedded.h"
 

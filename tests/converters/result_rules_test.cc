@@ -8,7 +8,7 @@
 
 #include "converters/pytorch/results/infer_results.h"
 #include "converters/pytorch/results/result_layouts.h"
-#include "core/operators.h"
+#include "core/operator_table.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -182,7 +182,7 @@ TEST(ResultRules, OutTensorsAndInPlaceOperandsAreTheResult) {
 
 TEST(ResultRules, EveryOperatorRefusesArgumentsThatMakeNoSense) {
   for (const OperatorRow& row : OperatorRows()) {
-    if (row.result == "None") {
+    if (row.result == ResultRule::kNone) {
       continue;
     }
     const std::string_view name = row.name;

@@ -1,6 +1,4 @@
 // The operator table and the places of arguments.
-#include "core/operators.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "core/operator_arguments.h"
+#include "core/operator_table.h"
 
 namespace reprise {
 namespace {
@@ -35,16 +34,32 @@ TEST(Operators, ColumnsAgree) {
     // aten::_convolution is a frame, but where it is transposed it computes.
     const bool runs = work || row.name == "aten::_convolution";
     EXPECT_TRUE(runs || row.kernels.empty()) << row.name;
-    EXPECT_TRUE(runs || row.cost == "None") << row.name;
-    EXPECT_TRUE(runs || row.result == "None") << row.name;
-    EXPECT_TRUE(runs || row.bounds == "None") << row.name;
-    EXPECT_TRUE(row.kernels.empty() || row.cost != "None") << row.name;
-    EXPECT_TRUE(row.arguments.empty() || row.cost != "None") << row.name;
+    EXPECT_TRUE(runs || row.cost == CostRule::kNone) << row.name;
+    EXPECT_TRUE(runs || row.result == ResultRule::kNone) << row.name;
+    EXPECT_TRUE(runs || row.bounds == BoundRule::kNone) << row.name;
+    EXPECT_TRUE(row.kernels.empty() || row.cost != CostRule::kNone) << row.name;
+    EXPECT_TRUE(row.arguments.empty() || row.cost != CostRule::kNone) << row.name;
     // In-place results follow without a rule.
-    EXPECT_TRUE(!row.name.ends_with('_') || row.name.ends_with("__") || row.result == "None")
+    EXPECT_TRUE(!row.name.ends_with('_') || row.name.ends_with("__") ||
+                row.result == ResultRule::kNone)
         << row.name;
     EXPECT_TRUE(!row.name.ends_with('*') || row.kernels.empty()) << row.name;
   }
+}
+
+TEST(Operators, InPlaceOperatorsHaveRows) {
+  const OperatorRow* mul = FindOperatorRow("aten::mul");
+  const OperatorRow* in_place = FindOperatorRow("aten::mul_");
+  ASSERT_TRUE(mul != nullptr && in_place != nullptr);
+  EXPECT_EQ(in_place->name, "aten::mul_");
+  EXPECT_EQ(in_place->info.op_class, OpClass::kElementwise);
+  EXPECT_EQ(in_place->kernels, mul->kernels);
+  EXPECT_EQ(in_place->cost, CostRule::kElementwise);
+  EXPECT_EQ(in_place->result, ResultRule::kNone);
+  EXPECT_EQ(in_place->signature.text, ".Tensor(TT)1");
+  EXPECT_EQ(FindOperatorRow("aten::exp_")->signature.text, "(T)1");
+  EXPECT_EQ(FindOperatorRow("aten::addmm_")->signature.text, "");
+  EXPECT_EQ(FindOperatorRow("aten::bmm_"), nullptr);
 }
 
 TEST(ArgumentPlaces, OfKeysWordsAndDefaults) {

@@ -1,5 +1,5 @@
 // Tables, indices, masks, images and optimizers; calls without a rule.
-#include "core/operators.h"
+#include "core/operator_table.h"
 #include "tests/costs/calls.h"
 
 namespace reprise {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "core/operators.h"
+#include "core/operator_table.h"
 #include "costs/cost.h"
 #include "kernels/backend.h"
 #include "kernels/host/torch_operators.h"
@@ -166,7 +166,8 @@ TEST(KernelRegistry, OperatorRowsNameKernels) {
     for (std::string name; names >> name;) {
       EXPECT_TRUE(kernels.contains(name)) << row.name << ": no kernel " << name;
     }
-    EXPECT_TRUE(ParseTorchSignature(row.name, row.signature)) << row.name << ": " << row.signature;
+    EXPECT_TRUE(ParseTorchSignature(row.name, row.signature))
+        << row.name << ": " << row.signature.text;
   }
 }
 

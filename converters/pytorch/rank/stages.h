@@ -14,7 +14,7 @@ namespace reprise::pytorch {
 // between any two. Sets record-function ids where the trace has none. Counts `no_times`.
 [[nodiscard]] KinetoTrace KinetoOf(HostTrace& host, Diagnostics& diagnostics);
 
-// roles.cc. Fills `roles`. Operators that core/operators.def lacks are work if they are dispatched
+// roles.cc. Fills `roles`. Operators that the operator table lacks are work if they are dispatched
 // operators with a schema, touch tensors, take time and call no work; all are counted
 // (`unknown_operator`).
 void Classify(RankCapture& rank);

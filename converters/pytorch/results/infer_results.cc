@@ -2,34 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
-#include <utility>
 
 #include "converters/pytorch/results/result_rules.h"
+#include "core/operator_table.h"
 
 namespace reprise::pytorch {
 namespace {
-
-// The operator table's rows; most have no rule.
-const std::unordered_map<std::string_view, ResultRule>& Rules() {
-  static const auto rules = [] {
-    constexpr ResultRule None = nullptr;  // NOLINT: the table's word
-    constexpr std::pair<std::string_view, ResultRule> kRows[] = {
-#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
-  {name, result},
-#include "core/operators.def"
-#undef OPERATOR
-    };
-    std::unordered_map<std::string_view, ResultRule> out;
-    for (const auto& [name, rule] : kRows) {
-      if (rule != nullptr) {
-        out.emplace(name, rule);
-      }
-    }
-    return out;
-  }();
-  return rules;
-}
 
 // In-place operations that give their argument another shape.
 constexpr std::array<std::string_view, 11> kReshaping = {
@@ -54,8 +32,16 @@ std::optional<ValueList> InferResults(const CallInputs& in) {
     const TensorDesc* self = in.Tensor(0);
     return self != nullptr ? Results(ValueList{{*self}}) : std::nullopt;
   }
-  const auto rule = Rules().find(in.name);
-  return rule == Rules().end() ? std::nullopt : rule->second(in);
+  using Rule = Results (*)(const CallInputs&);
+  static constexpr Rule kRules[] = {
+      nullptr,
+#define RESULT_RULE(name) name,
+#include "core/operator_rules.def"
+  };
+  const OperatorRow* row = FindOperatorRow(in.name);
+  return row == nullptr || row->result == ResultRule::kNone
+             ? std::nullopt
+             : kRules[static_cast<std::size_t>(row->result)](in);
 }
 
 }  // namespace reprise::pytorch

@@ -1,5 +1,5 @@
 // Rules of InferResults: a function for each family of operators, in the file of that family. Which
-// operator follows which rule is the column `result` of core/operators.def.
+// operator follows which rule is `result` of its row in the operator table.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,6 @@
 namespace reprise::pytorch {
 
 using Results = std::optional<ValueList>;
-using ResultRule = Results (*)(const CallInputs& in);
 
 // One result of an operator with `arity` arguments; one argument more is the out= tensor, which is
 // then the result if its shape needed no change. Nothing if `result` is nothing.
@@ -27,10 +26,7 @@ using ResultRule = Results (*)(const CallInputs& in);
 [[nodiscard]] Results Masked(const std::optional<std::vector<std::int64_t>>& mask,
                              std::initializer_list<std::optional<TensorDesc>> results);
 
-// All rules that the table names, and its word None, which is no function.
-#define OPERATOR(name, op_class, kind, kernels, arguments, cost, result, bounds, signature) \
-  Results result(const CallInputs& in);
-#include "core/operators.def"
-#undef OPERATOR
+#define RESULT_RULE(name) Results name(const CallInputs& in);
+#include "core/operator_rules.def"
 
 }  // namespace reprise::pytorch

@@ -1,4 +1,4 @@
-// Element-wise operators with broadcasting, strides and type conversion: core/operators.def says
+// Element-wise operators with broadcasting, strides and type conversion. The operator table says
 // which, elementwise.def what they compute.
 #include <cmath>
 #include <limits>

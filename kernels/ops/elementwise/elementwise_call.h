@@ -33,7 +33,7 @@ struct ElementwiseCall {
   static Operand Tensor(const TensorDesc& tensor) { return {.tensor = &tensor}; }
 };
 
-// The operands' keys in the column `arguments` of core/operators.def.
+// The operands' keys in `arguments` of an operator's row.
 inline constexpr std::array<std::string_view, 4> kOperandKeys = {"a", "b", "c", "d"};
 
 // result = from, converted.
@@ -58,7 +58,7 @@ void LowerElementwise(const ElementwiseCall& call, RowLowering& rows);
 // In double precision, or in integers.
 [[nodiscard]] Status ReferenceElementwise(const ElementwiseCall& call, const HostBindings& memory);
 
-// Every element-wise operator of core/operators.def, as PyTorch records it.
+// Every element-wise operator of the operator table, as PyTorch records it.
 [[nodiscard]] std::vector<OpCall> ElementwiseSamples();
 
 }  // namespace reprise

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "core/operator_arguments.h"
-#include "core/operators.h"
+#include "core/operator_table.h"
 #include "kernels/ops/elementwise/elementwise_call.h"
 #include "kernels/samples.h"
 
@@ -166,16 +166,15 @@ std::vector<DType> TypesOf(std::string_view op_name) {
 std::vector<OpCall> ElementwiseSamples() {
   std::vector<OpCall> calls;
   for (const OperatorRow& row : OperatorRows()) {
-    const std::string_view op = ArgumentPlaces::Of(row.name).Word("op");
-    if (row.arguments.empty() || op.empty()) {
-      continue;
+    const std::string_view op = row.arguments.Word("op");
+    if (op.empty() || (row.name.ends_with('_') && !row.name.ends_with("__"))) {
+      continue;  // in-place calls: below
     }
     const std::string name(row.name);
     for (const DType dtype : TypesOf(op)) {
       calls.push_back(Plain(name, dtype, {5, 129}));
     }
-    const std::optional<OpInfo> in_place = FindOperator(name + "_");
-    if (in_place && in_place->kind == OpKind::kWork && !name.ends_with("_backward")) {
+    if (row.in_place) {
       calls.push_back(Plain(name + "_", TypesOf(op).front(), {3, 401}));
     }
   }

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "core/operator_arguments.h"
+#include "core/operator_table.h"
 #include "costs/steps.h"
 #include "kernels/ops/common/call_steps.h"
 #include "kernels/samples.h"

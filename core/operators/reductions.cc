@@ -1,0 +1,191 @@
+// Reductions, softmax and losses: core/operator_table.h says what a row means.
+#include "core/operator_table.h"
+
+namespace reprise {
+
+std::span<const OperatorGroup> operator_groups::Reductions() {
+  using enum ResultRule;
+  static constexpr OperatorRow kReductionRows[] = {
+      {.name = "aten::sum",
+       .result = kSum,
+       .signature = "(Td?)1 .dim_IntList(TI?bd?)1 .IntList_out(TI?bd?T)1"},
+      {.name = "aten::mean", .result = kMean, .signature = "(Td?)1 .dim(TI?bd?)1"},
+      {.name = "aten::amax", .result = kExtremumOver, .signature = "(TIb)1"},
+      {.name = "aten::amin", .result = kExtremumOver, .signature = "(TIb)1"},
+      {.name = "aten::prod", .result = kProduct, .signature = "(Td?)1 .dim_int(Tibd?)1"},
+      {.name = "aten::any", .result = kTruth, .signature = "(T)1 .dim(Tib)1 .dims(TI?b)1"},
+      {.name = "aten::all", .result = kTruth, .signature = "(T)1 .dim(Tib)1 .dims(TI?b)1"},
+      {.name = "aten::nansum", .result = kSum, .signature = "(TI?bd?)1"},
+      {.name = "aten::aminmax", .signature = "(Ti?b)2"},
+  };
+
+  static constexpr std::string_view kReductionNames[] = {"aten::count_nonzero"};
+
+  static constexpr OperatorRow kMomentsRows[] = {
+      {.name = "aten::var", .result = kVariance},
+      {.name = "aten::std", .result = kVariance},
+      {.name = "aten::var_mean", .result = kVariance},
+  };
+
+  static constexpr OperatorRow kMoreReductionRows[] = {
+      {.name = "aten::max",
+       .kernels = "reduction extrema foreach",
+       .cost = CostRule::kExtremum,
+       .result = kExtremum,
+       .signature = ".dim(Tib)2 (T)1 .other(TT)1"},
+      {.name = "aten::min",
+       .kernels = "reduction extrema foreach",
+       .cost = CostRule::kExtremum,
+       .result = kExtremum,
+       .signature = ".dim(Tib)2 (T)1 .other(TT)1"},
+      {.name = "aten::argmax",
+       .kernels = "extrema",
+       .cost = CostRule::kReduction,
+       .result = kExtremumIndex,
+       .signature = "(Ti?b)1"},
+      {.name = "aten::argmin",
+       .kernels = "extrema",
+       .cost = CostRule::kReduction,
+       .result = kExtremumIndex,
+       .signature = "(Ti?b)1"},
+      {.name = "aten::norm",
+       .kernels = "reduction",
+       .cost = CostRule::kVectorNorm,
+       .result = kNorm},
+      {.name = "aten::linalg_vector_norm",
+       .kernels = "reduction",
+       .cost = CostRule::kVectorNorm,
+       .result = kVectorNorm},
+      {.name = "aten::cumsum",
+       .kernels = "scan",
+       .cost = CostRule::kScan,
+       .result = kScan,
+       .signature = "(Tid?)1",
+       .in_place = true},
+      {.name = "aten::cumprod",
+       .kernels = "scan",
+       .cost = CostRule::kScan,
+       .result = kScan,
+       .signature = "(Tid?)1"},
+      {.name = "aten::logsumexp",
+       .kernels = "moments",
+       .cost = CostRule::kLogSumExp,
+       .result = kLogSumExp,
+       .signature = "(TIb)1"},
+      {.name = "aten::_foreach_norm", .kernels = "foreach", .cost = CostRule::kForEach},
+      {.name = "aten::cummax", .cost = CostRule::kScan, .signature = "(Ti)2"},
+  };
+
+  static constexpr OperatorRow kSoftmaxRows[] = {
+      {.name = "aten::_softmax", .result = kSoftmax, .signature = "(Tib)1"},
+      {.name = "aten::_log_softmax", .result = kSoftmax, .signature = "(Tib)1"},
+      {.name = "aten::_safe_softmax", .signature = "(Tid?)1"},
+  };
+
+  static constexpr OperatorRow kMoreSoftmaxRows[] = {
+      {.name = "aten::_softmax_backward_data",
+       .kernels = "softmax",
+       .cost = CostRule::kSoftmaxBackward,
+       .result = kSoftmaxBackward,
+       .signature = "(TTid)1"},
+      {.name = "aten::_log_softmax_backward_data",
+       .kernels = "softmax",
+       .cost = CostRule::kSoftmaxBackward,
+       .result = kSoftmaxBackward,
+       .signature = "(TTid)1"},
+      {.name = "aten::_masked_softmax", .cost = CostRule::kSoftmax, .signature = "(TTi?i?)1"},
+  };
+
+  static constexpr OperatorRow kPointwiseLossRows[] = {
+      {.name = "aten::mse_loss",
+       .arguments = "loss=mse x=0 target=1 reduction=2",
+       .result = kPointwiseLoss,
+       .signature = "(TTi)1"},
+      {.name = "aten::mse_loss_backward",
+       .arguments = "loss=mse grad=0 x=1 target=2 reduction=3",
+       .result = kPointwiseLossBackward,
+       .signature = "(TTTi)1"},
+      {.name = "aten::binary_cross_entropy",
+       .arguments = "loss=binary_cross_entropy x=0 target=1 weight=2 reduction=3",
+       .signature = "(TTT?i)1"},
+      {.name = "aten::binary_cross_entropy_backward",
+       .arguments = "loss=binary_cross_entropy grad=0 x=1 target=2 weight=3 reduction=4",
+       .signature = "(TTTT?i)1"},
+      {.name = "aten::binary_cross_entropy_with_logits",
+       .arguments =
+           "loss=binary_cross_entropy_with_logits x=0 target=1 weight=2 positive=3 reduction=4",
+       .signature = "(TTT?T?i)1"},
+      {.name = "aten::smooth_l1_loss",
+       .arguments = "loss=smooth_l1 x=0 target=1 reduction=2 parameter=3",
+       .signature = "(TTif)1"},
+      {.name = "aten::smooth_l1_loss_backward",
+       .arguments = "loss=smooth_l1 grad=0 x=1 target=2 reduction=3 parameter=4",
+       .signature = "(TTTif)1"},
+      {.name = "aten::l1_loss",
+       .arguments = "loss=l1 x=0 target=1 reduction=2",
+       .signature = "(TTi)1"},
+      {.name = "aten::huber_loss",
+       .arguments = "loss=huber x=0 target=1 reduction=2 parameter=3",
+       .signature = "(TTif)1"},
+      {.name = "aten::huber_loss_backward",
+       .arguments = "loss=huber grad=0 x=1 target=2 reduction=3 parameter=4",
+       .signature = "(TTTif)1"},
+  };
+
+  static constexpr OperatorRow kMoreLossRows[] = {
+      {.name = "aten::nll_loss_forward",
+       .kernels = "nll_loss",
+       .arguments = "x=0 target=1 weight=2 reduction=3",
+       .cost = CostRule::kNllLoss,
+       .result = kNllLoss,
+       .bounds = BoundRule::kClasses,
+       .signature = "(TTT?ii)2"},
+      {.name = "aten::nll_loss_backward",
+       .kernels = "nll_loss",
+       .arguments = "grad=0 x=1 target=2 weight=3 reduction=4 total=6",
+       .cost = CostRule::kNllLossBackward,
+       .result = kNllLossBackward,
+       .bounds = BoundRule::kClasses,
+       .signature = "(TTTT?iiT)1"},
+      {.name = "aten::nll_loss2d_forward",
+       .kernels = "nll_loss",
+       .arguments = "x=0 target=1 weight=2 reduction=3",
+       .cost = CostRule::kNllLoss,
+       .result = kNllLoss,
+       .bounds = BoundRule::kClasses,
+       .signature = "(TTT?ii)2"},
+      {.name = "aten::nll_loss2d_backward",
+       .kernels = "nll_loss",
+       .arguments = "grad=0 x=1 target=2 weight=3 reduction=4 total=6",
+       .cost = CostRule::kNllLossBackward,
+       .result = kNllLossBackward,
+       .bounds = BoundRule::kClasses,
+       .signature = "(TTTT?iiT)1"},
+  };
+
+  static constexpr OperatorGroup kGroups[] = {
+      {.info = {OpClass::kReduction, OpKind::kWork},
+       .kernels = "reduction",
+       .cost = CostRule::kReduction,
+       .rows = kReductionRows,
+       .names = kReductionNames},
+      {.info = {OpClass::kReduction, OpKind::kWork},
+       .kernels = "moments",
+       .cost = CostRule::kMoments,
+       .rows = kMomentsRows},
+      {.info = {OpClass::kReduction, OpKind::kWork}, .rows = kMoreReductionRows},
+      {.info = {OpClass::kSoftmax, OpKind::kWork},
+       .kernels = "softmax",
+       .cost = CostRule::kSoftmax,
+       .rows = kSoftmaxRows},
+      {.info = {OpClass::kSoftmax, OpKind::kWork}, .rows = kMoreSoftmaxRows},
+      {.info = {OpClass::kLoss, OpKind::kWork},
+       .kernels = "pointwise_loss",
+       .cost = CostRule::kPointwiseLoss,
+       .rows = kPointwiseLossRows},
+      {.info = {OpClass::kLoss, OpKind::kWork}, .rows = kMoreLossRows},
+  };
+  return kGroups;
+}
+
+}  // namespace reprise
