@@ -21,7 +21,9 @@
 #include "core/clock.h"
 #include "kernels/backend.h"
 #include "kernels/call_lowering.h"
+#include "kernels/kernel.h"
 #include "replayer/engine/engine.h"
+#include "replayer/engine/replay_options.h"
 #include "tests/replayer/stream_trace.h"
 
 namespace reprise {
@@ -85,8 +87,7 @@ Result<std::unique_ptr<Subject>> Prepare(const StreamTrace& trace, Device& real,
   subject->options.host_gaps = HostGaps::kDrop;
   subject->options.default_op_mode = mode;
   subject->options.time_scale = 0;
-  REPRISE_ASSIGN(subject->plan,
-                 BuildPlan(subject->graph, subject->options, KernelRegistry::Builtin()));
+  REPRISE_ASSIGN(subject->plan, BuildPlan(subject->graph, subject->options, FindBuiltinKernel));
   REPRISE_ASSIGN(auto lives, FindLifetimes(subject->graph, subject->plan));
   subject->device = std::make_unique<ObservedDevice>(real, forward);
   const MemoryPlan memory_plan = PlanMemory(std::move(lives), false);

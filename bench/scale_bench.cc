@@ -17,7 +17,7 @@
 #include "collectives/communicator.h"
 #include "collectives/matching/matching.h"
 #include "collectives/matching/plan_codec.h"
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 namespace {

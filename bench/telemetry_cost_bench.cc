@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "telemetry/sampler.h"
+#include "report/telemetry/sampler.h"
 
 namespace reprise {
 namespace {

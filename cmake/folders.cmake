@@ -1,7 +1,6 @@
-# Sources are compiled in batches, so that headers are parsed and templates are compiled once for many files. A name in an
-# anonymous namespace must therefore be the folder's only one. 0: a folder is one batch. 1: each file alone, for quick rebuilds of
-# one that changes often.
-set(REPRISE_BATCH 0 CACHE STRING "source files compiled together")
+# Sources are compiled in batches, so that headers are parsed and templates are compiled once for several files. A name in an
+# anonymous namespace must therefore be its library's only one. 1: each file alone, for quick rebuilds of one that changes often.
+set(REPRISE_BATCH 8 CACHE STRING "source files compiled together")
 # reprise_batches(TARGET): the sources of TARGET in batches. CMake keeps those with options of their own apart.
 function(reprise_batches target)
   if(REPRISE_BATCH EQUAL 1)
@@ -14,40 +13,47 @@ function(reprise_batches target)
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage --param=ggc-min-heapsize=1048576)
   endif()
 endfunction()
-# reprise_cold(TARGET OPTION): hot loops have options of their own (kernels/CMakeLists.txt); the rest is not worth the time of more
-# optimisation. -O1: what reads, links, replays or simulates nodes by the million. -Og: what runs once a command, and a quarter
-# quicker to build (measured: validate takes 1.5 times as long with -Og in et_schema, convert 1.3 times with it in converters).
-function(reprise_cold target option)
-  if(CMAKE_BUILD_TYPE STREQUAL Release)
-    target_compile_options(${target} PRIVATE ${option})
+# reprise_target(VARIABLE FOLDER): the target of a folder's library, reprise_core_costs of core/costs.
+function(reprise_target variable folder)
+  string(REPLACE "/" "_" name ${folder})
+  set(${variable} reprise_${name} PARENT_SCOPE)
+endfunction()
+# reprise_library(FOLDER USED...): a static library of FOLDER/**/*.cc, without the files of `folders` below it, that may see USED.
+# FOLDER/CMakeLists.txt, where there is one, adds third-party libraries and generated sources to ${target}.
+function(reprise_library folder)
+  reprise_target(target ${folder})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  foreach(other IN LISTS folders)
+    if(other MATCHES "^${folder}/")
+      list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/${other}/")
+    endif()
+  endforeach()
+  add_library(${target} STATIC ${sources})
+  reprise_batches(${target})
+  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
+  foreach(used IN LISTS ARGN)
+    reprise_target(library ${used})
+    target_link_libraries(${target} PUBLIC ${library})
+  endforeach()
+  target_link_libraries(${target} PUBLIC tl::expected fmt::fmt Threads::Threads)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${folder}/CMakeLists.txt)
+    add_subdirectory(${CMAKE_SOURCE_DIR}/${folder})
   endif()
 endfunction()
-set(folders_run_once cli kernel_bench machine recordings report run workload)
-# reprise_folder(NAME DEPS...): a static library reprise_NAME of NAME/**/*.cc that may see DEPS.
-# NAME/CMakeLists.txt, where there is one, adds third-party libraries and generated sources.
-function(reprise_folder name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${name}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
-  reprise_leave_out(sources)
-  if(NOT sources)
-    add_library(reprise_${name} INTERFACE)
-    return()
-  endif()
-  add_library(reprise_${name} STATIC ${sources})
-  reprise_batches(reprise_${name})
-  if(name IN_LIST folders_run_once)
-    reprise_cold(reprise_${name} -Og)
-  else()
-    reprise_cold(reprise_${name} -O1)
-  endif()
-  target_include_directories(reprise_${name} PUBLIC ${CMAKE_SOURCE_DIR})
-  foreach(dep IN LISTS ARGN)
-    target_link_libraries(reprise_${name} PUBLIC reprise_${dep})
+# reprise_libraries(PRODUCTS...): the libraries of cmake/layers.txt, without those for PRODUCTS.
+function(reprise_libraries)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/layers.txt)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/cmake/layers.txt layers REGEX "^[a-z_/]+:")
+  list(TRANSFORM layers REPLACE ":.*" "" OUTPUT_VARIABLE folders)
+  foreach(layer IN LISTS layers)
+    string(REGEX REPLACE ".*\\[(.*)\\]$" "\\1" product "${layer}")
+    if(NOT product IN_LIST ARGN)
+      string(REGEX REPLACE " *\\[.*" "" layer "${layer}")
+      string(REGEX MATCHALL "[a-z_/]+" layer "${layer}")
+      reprise_library(${layer})
+    endif()
   endforeach()
-  target_link_libraries(reprise_${name} PUBLIC tl::expected fmt::fmt Threads::Threads)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/${name}/CMakeLists.txt)
-    add_subdirectory(${CMAKE_SOURCE_DIR}/${name})
-  endif()
 endfunction()
 # reprise_embed(TARGET NAME HEADER FUNCTION FILES...): TARGET carries FILES as bytes, so that an installed program has them. HEADER
 # declares FUNCTION, which returns them (cmake/embed.cmake).

@@ -30,7 +30,7 @@ foreach(library IN ITEMS nlohmann-json3-dev libcli11-dev libexpected-dev opencl-
           RENAME ${library}.txt OPTIONAL)
 endforeach()
 install(FILES scripts/slurm/reprise.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/slurm)
-install(FILES python/reprise_capture.py python/reprise_machine.py
+install(FILES report/python/reprise_capture.py report/python/reprise_machine.py
         DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/python)
 install(FILES traces/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures)
 install(DIRECTORY traces/quickstart DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures)

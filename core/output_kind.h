@@ -22,7 +22,8 @@ REPRISE_NAMES(OutputKind, "trace set", "run", "unpacked package");
 // The file that marks a directory as complete output of ours: checksums.xxh128. Its first line
 // names the kind.
 inline constexpr char kChecksumsFile[] = "checksums.xxh128";
-// What a generated set keeps of its job: numbers that its nodes do not say (workload/job/facts.h).
+// What a generated set keeps of its job: numbers that its nodes do not say
+// (predict/workload/job/facts.h).
 inline constexpr char kJobFile[] = "job.json";
 // "# reprise trace set 1".
 [[nodiscard]] std::string MarkerLine(OutputKind kind);

@@ -32,7 +32,7 @@ enum class Kept : std::uint8_t {
   kTime,        // ns of no node
   kSize,        // bytes
   kName,        // also mapped, or coarsened to the class of the operation
-  kOwn,         // by share/anonymize/anonymize_node.cc and its neighbours
+  kOwn,         // by converters/share/anonymize/anonymize_node.cc and its neighbours
 };
 // What a policy may say of a field, and what the presets say: letters k keep, m map, c coarsen,
 // d drop.

@@ -34,7 +34,7 @@ class CallLowering {
   // Walks `plan` over scratch memory of plan.words floats.
   [[nodiscard]] virtual Launch Surrogate(const SurrogatePlan& plan, Buffer* scratch,
                                          const DeviceInfo& device) const = 0;
-  // For LimitProbe (kernel_bench/probe.h). A copy that may be faster than DeviceCopy: with all of
+  // For LimitProbe (kernels/bench/probe.h). A copy that may be faster than DeviceCopy: with all of
   // the device's processors.
   [[nodiscard]] virtual Launch CopyProbe(Buffer* to, Buffer* from, std::int64_t bytes,
                                          const DeviceInfo& device) const = 0;

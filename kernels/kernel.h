@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/costs/cost.h"
 #include "core/operators.h"
 #include "core/result.h"
 #include "core/value.h"
-#include "costs/cost.h"
 #include "kernels/device.h"
 
 namespace reprise {
@@ -98,6 +98,9 @@ class KernelRegistry {
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::unordered_map<std::string_view, std::vector<const Kernel*>> by_operator_;
 };
+
+// KernelRegistry::Builtin().Find.
+[[nodiscard]] const Kernel* FindBuiltinKernel(const OpCall& call);
 
 // Exclusive upper bound of valid values for integer inputs of the call, per storage incarnation:
 // embedding indices → rows, nll_loss targets → classes, gather/index → extent of the dimension.

@@ -50,4 +50,6 @@ const Kernel* KernelRegistry::Find(const OpCall& call) const {
   return kernel == it->second.end() ? nullptr : *kernel;
 }
 
+const Kernel* FindBuiltinKernel(const OpCall& call) { return KernelRegistry::Builtin().Find(call); }
+
 }  // namespace reprise

@@ -13,8 +13,8 @@
 #include "core/temporary_output.h"
 #include "et_schema/trace_set.h"
 #include "predict/operator_work.h"
+#include "predict/simulator/device_operations.h"
 #include "replayer/plan/known_work.h"
-#include "simulator/device_operations.h"
 
 namespace reprise {
 namespace {

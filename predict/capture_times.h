@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "simulator/calibrate.h"
+#include "predict/simulator/calibrate.h"
 
 namespace reprise {
 

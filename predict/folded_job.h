@@ -11,10 +11,10 @@
 #include "et_schema/graph.h"
 #include "et_schema/rank_classes.h"
 #include "et_schema/trace_set.h"
+#include "predict/simulator/operator_times.h"
+#include "predict/workload/description.h"
+#include "predict/workload/job/generate.h"
 #include "replayer/plan/plan.h"
-#include "simulator/operator_times.h"
-#include "workload/description.h"
-#include "workload/job/generate.h"
 
 namespace reprise {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "costs/cost.h"
+#include "core/costs/cost.h"
 #include "replayer/plan/known_work.h"
 
 namespace reprise {
@@ -27,10 +27,10 @@ std::optional<std::pair<Cost, DType>> CostOfNode(Node& node) {
 }  // namespace
 
 Result<Plan> PlanOfWork(const Graph& graph) {
-  ReplayOptions options;
+  PlanOptions options;
   options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
   options.assume_groups = true;
-  return BuildPlan(graph, options, KernelRegistry::Builtin());
+  return BuildPlan(graph, options);
 }
 
 Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i) {

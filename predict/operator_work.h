@@ -4,8 +4,8 @@
 #include "converters/operation_cost.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
+#include "predict/simulator/operator_times.h"
 #include "replayer/plan/plan.h"
-#include "simulator/operator_times.h"
 
 namespace reprise {
 
@@ -19,8 +19,8 @@ namespace reprise {
 // node in a graph.
 [[nodiscard]] OperatorWork WorkOf(Node& node);
 
-// Costs as replay counts them (costs/), for folders that may not include costs/. Unknown for a node
-// without tensors.
+// Costs as replay counts them (core/costs/), for folders that may not include core/costs/. Unknown
+// for a node without tensors.
 [[nodiscard]] CostTable OperatorCosts();
 
 }  // namespace reprise

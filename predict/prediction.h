@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/operators.h"
-#include "machine/machine.h"
-#include "workload/job/facts.h"
+#include "predict/machine/machine.h"
+#include "predict/workload/job/facts.h"
 
 namespace reprise {
 

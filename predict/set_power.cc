@@ -7,9 +7,9 @@
 #include <map>
 
 #include "et_schema/rank_classes.h"
-#include "simulator/device_operations.h"
-#include "simulator/power_nodes.h"
-#include "simulator/power_samples.h"
+#include "predict/simulator/device_operations.h"
+#include "predict/simulator/power_nodes.h"
+#include "predict/simulator/power_samples.h"
 
 namespace reprise {
 namespace {

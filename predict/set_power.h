@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "predict/prediction.h"
-#include "run/run.h"
-#include "simulator/class_simulation.h"
-#include "simulator/power.h"
+#include "predict/simulator/class_simulation.h"
+#include "predict/simulator/power.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

@@ -9,14 +9,14 @@
 #include <set>
 
 #include "core/shown_text.h"
-#include "machine/catalogue.h"
-#include "machine/fields.h"
+#include "core/timing/dry_run.h"
+#include "predict/machine/catalogue.h"
+#include "predict/machine/fields.h"
 #include "predict/operator_work.h"
+#include "predict/simulator/device_operations.h"
 #include "replayer/plan/known_work.h"
 #include "report/nodes/intervals.h"
-#include "run/run.h"
-#include "simulator/device_operations.h"
-#include "timing/dry_run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "core/result.h"
 #include "predict/simulate.h"
+#include "predict/simulator/class_simulation.h"
 #include "predict/traced_memory.h"
-#include "replayer/dry.h"
-#include "simulator/class_simulation.h"
+#include "replayer/plan/dry.h"
 
 namespace reprise {
 
@@ -47,13 +47,13 @@ class SetSimulation {
   [[nodiscard]] DrySimulation Simulation();
   // A folded set, or a job: each class once, without a graph for each rank. Instead of
   // Simulation(). Without a run directory in the request no run is written.
-  [[nodiscard]] Status RunFolded(const ReplayRequest& request, const TraceSet& set,
+  [[nodiscard]] Status RunFolded(const DryRequest& request, const TraceSet& set,
                                  const FoldedJob& job);
   // Afterwards. `run`: where Simulation() was written; after RunFolded not needed.
   [[nodiscard]] Result<Prediction> Predict(const std::string& run) const;
 
  private:
-  [[nodiscard]] Status WriteFolded(const ReplayRequest& request, const TraceSet& set,
+  [[nodiscard]] Status WriteFolded(const DryRequest& request, const TraceSet& set,
                                    const FoldedJob& job, ClassSimulation&& simulated);
   [[nodiscard]] Status FindSource(const DrySet& set);
   void FindTypeWithoutRate(const DeviceModel& device, const OperatorWork& work);

@@ -5,15 +5,15 @@
 #include <numeric>
 #include <span>
 
+#include "core/timing/dry_run.h"
 #include "et_schema/rank_classes.h"
 #include "predict/folded_job.h"
 #include "predict/set_simulation.h"
+#include "predict/simulator/class_simulation.h"
+#include "predict/simulator/device_operations.h"
+#include "replayer/plan/graph_steps.h"
 #include "replayer/plan/plan.h"
-#include "replayer/timeline/graph_steps.h"
-#include "run/run.h"
-#include "simulator/class_simulation.h"
-#include "simulator/device_operations.h"
-#include "timing/dry_run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 namespace {
@@ -66,7 +66,7 @@ void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& sch
 
 }  // namespace
 
-Status SetSimulation::RunFolded(const ReplayRequest& request, const TraceSet& set,
+Status SetSimulation::RunFolded(const DryRequest& request, const TraceSet& set,
                                 const FoldedJob& job) {
   REPRISE_TRY(machine_.CheckWithoutTimes(set.directory.empty()));
   if (!job_) {
@@ -96,7 +96,7 @@ Status SetSimulation::RunFolded(const ReplayRequest& request, const TraceSet& se
   return WriteFolded(request, set, job, std::move(simulated));
 }
 
-Status SetSimulation::WriteFolded(const ReplayRequest& request, const TraceSet& set,
+Status SetSimulation::WriteFolded(const DryRequest& request, const TraceSet& set,
                                   const FoldedJob& job, ClassSimulation&& simulated) {
   sources_ = std::move(simulated.source);
   ScheduledRanks scheduled{.trace_hash = job.trace_hash};

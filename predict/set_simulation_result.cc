@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "machine/machine.h"
+#include "predict/machine/machine.h"
 #include "predict/set_simulation.h"
 #include "report/analysis.h"
+#include "report/run/run.h"
 #include "report/text/verdict_warnings.h"
 #include "report/values/report.h"
-#include "run/run.h"
 
 namespace reprise {
 namespace {

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "collectives/communicator.h"
-#include "machine/catalogue.h"
 #include "predict/folded_job.h"
+#include "predict/machine/catalogue.h"
 #include "predict/set_simulation.h"
-#include "replayer/dry.h"
-#include "workload/job/generate.h"
+#include "predict/workload/job/generate.h"
+#include "replayer/plan/dry.h"
 
 namespace reprise {
 namespace {
@@ -105,7 +105,7 @@ Status TargetMachine::CheckWithoutTimes(bool job) const {
   return {};
 }
 
-Result<Prediction> PredictSet(const TargetMachine& machine, const ReplayRequest& request) {
+Result<Prediction> PredictSet(const TargetMachine& machine, const DryRequest& request) {
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
   SetSimulation simulation(machine);
   const bool whole = IsWhole(request.options.part);
@@ -139,10 +139,10 @@ Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& work
                  GenerateFoldedJob(workload, /*plans=*/!request.run_directory.empty()));
   SetSimulation simulation(machine);
   simulation.SetJob(FactsOf(workload, job.summary));
-  ReplayRequest run{.run_directory = request.run_directory,
-                    .force = request.force,
-                    .command_line = request.command_line};
-  ApplyPreset(ReplayPreset::kDry, run.options);
+  DryRequest run;
+  run.run_directory = request.run_directory;
+  run.force = request.force;
+  run.command_line = request.command_line;
   const TraceSet set{.name = job.folded.classes->SetName(), .classes = job.folded.classes};
   REPRISE_TRY(simulation.RunFolded(run, set, job.folded));
   REPRISE_ASSIGN(Prediction prediction, simulation.Predict({}));

@@ -9,9 +9,9 @@
 #include "core/result.h"
 #include "predict/prediction.h"
 #include "predict/set_power.h"
-#include "replayer/replay.h"
-#include "simulator/scale.h"
-#include "workload/description.h"
+#include "predict/simulator/scale.h"
+#include "predict/workload/description.h"
+#include "replayer/plan/dry.h"
 
 namespace reprise {
 
@@ -46,7 +46,7 @@ struct TargetMachine {
 // The part of the set at request.set_directory; a run is written to request.run_directory, which
 // must be given. Bad input: a damaged set, a machine that does not fit it.
 [[nodiscard]] Result<Prediction> PredictSet(const TargetMachine& machine,
-                                            const ReplayRequest& request);
+                                            const DryRequest& request);
 
 // A job that is in no set; checked (CheckWorkload). The request's run directory may be empty: no
 // run is written then.

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/device_operations.h"
+#include "predict/simulator/device_operations.h"
 
 namespace reprise {
 namespace {

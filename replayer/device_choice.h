@@ -7,7 +7,7 @@
 
 #include "core/result.h"
 #include "kernels/backend.h"
-#include "replayer/plan/options.h"
+#include "replayer/engine/replay_options.h"
 
 namespace reprise {
 

@@ -14,12 +14,12 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "replayer/engine/step_batch.h"
+#include "replayer/plan/graph_steps.h"
+#include "replayer/plan/run_directory.h"
 #include "replayer/plan/training_phases.h"
-#include "replayer/run_directory.h"
 #include "replayer/session.h"
 #include "replayer/shared_set.h"
-#include "replayer/timeline/graph_steps.h"
-#include "telemetry/process_placement.h"
+#include "report/telemetry/process_placement.h"
 
 namespace reprise {
 namespace {

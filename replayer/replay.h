@@ -10,7 +10,8 @@
 
 #include "collectives/communicator.h"
 #include "core/result.h"
-#include "replayer/plan/options.h"
+#include "replayer/engine/replay_options.h"
+#include "replayer/plan/run_request.h"
 
 namespace reprise {
 
@@ -22,11 +23,7 @@ struct ReplayProgress {
   std::int64_t step_ns = 0;    // which that iteration took on this rank
 };
 
-struct ReplayRequest {
-  std::string set_directory;
-  std::string run_directory;  // created; refused if it holds a run, unless `force`
-  bool force = false;
-  std::string command_line;  // for the manifest
+struct ReplayRequest : RunRequest {
   ReplayOptions options;
   std::string device_reason;  // why the options' backend, where the user named none; for the run
   // Called on rank 0; may be empty.
@@ -36,24 +33,11 @@ struct ReplayRequest {
   std::function<std::optional<Error>()> interrupted;
 };
 
-struct ReplayOutcome {
-  std::int64_t checked_transfers = 0;  // on this rank; --check
-  std::vector<std::string> notes;      // for the user: which part of the set was replayed
-};
-
-// Collective over all ranks of `communicator`. Every rank returns the same success or an error of
-// the same kind: ranks agree before each stage, and an error while running is raised to all.
-// After an error that began while transfers were outstanding, Communicator::AbortNow ends the
-// process; `while_running` is then true.
-struct ReplayFailure {
-  Error error;
-  bool while_running = false;
-};
-using ReplayResult = tl::expected<ReplayOutcome, ReplayFailure>;
+// Collective over all ranks of `communicator`.
 [[nodiscard]] ReplayResult Replay(const ReplayRequest& request, Communicator& communicator);
 
 // Replays `ranks` ranks on the processes of a communicator, each rank on a thread of its own
-// (CreateThreadedCommunicators assigns ranks to processes). `replay` is Replay or DryReplay.
+// (CreateThreadedCommunicators assigns ranks to processes). `replay` is Replay, or a dry run.
 // Collective; the outcome is that of this process's first rank.
 using ReplayRank = std::function<ReplayResult(const ReplayRequest&, Communicator&)>;
 [[nodiscard]] ReplayResult ReplayRanksOfProcess(const ReplayRequest& request,

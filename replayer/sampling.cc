@@ -6,7 +6,7 @@
 
 #include "collectives/gathered.h"
 #include "core/clock.h"
-#include "replayer/run_directory.h"
+#include "replayer/plan/run_directory.h"
 #include "replayer/session.h"
 
 namespace reprise {

@@ -86,7 +86,9 @@ Status Session::PlanWork() {
   REPRISE_TRY(ResolveHostGaps());  // before anything can fail
   RankPart part = std::move(*loaded_);
   loaded_.reset();
-  REPRISE_ASSIGN(plan_, BuildPlan(part.graph, request_.options, KernelRegistry::Builtin()));
+  const Backend* backend = FindBackend(request_.options.backend);
+  request_.options.stretches_streams = backend != nullptr && backend->stretches_streams();
+  REPRISE_ASSIGN(plan_, BuildPlan(part.graph, request_.options, FindBuiltinKernel));
   part_ = CountPart(part, plan_, request_.options);
   plan_.diagnostics.Merge(part.diagnostics);
   graph_.emplace(std::move(part.graph));

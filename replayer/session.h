@@ -22,9 +22,9 @@
 #include "replayer/plan/part.h"
 #include "replayer/plan/plan.h"
 #include "replayer/replay.h"
-#include "run/run.h"
-#include "telemetry/sampler.h"
-#include "telemetry/steadiness.h"
+#include "report/run/run.h"
+#include "report/telemetry/sampler.h"
+#include "report/telemetry/steadiness.h"
 
 namespace reprise {
 

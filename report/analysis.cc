@@ -13,12 +13,12 @@
 #include "report/energy/sampled.h"
 #include "report/nodes/step_times.h"
 #include "report/part_sums.h"
+#include "report/run/memory_need.h"
+#include "report/run/run_reader.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
 #include "report/values/energy_values.h"
-#include "run/memory_need.h"
-#include "run/run_reader.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws docs/images/layers.svg, the house: the folders of cmake/layers.txt, each above all that it uses.
+"""Draws docs/images/layers.svg, the house: the libraries of cmake/layers.txt, each above all that it uses.
 
     scripts/draw_layers.py            writes the picture
     scripts/draw_layers.py --check    exit code 1 where it is another one (the structure test runs this)
@@ -10,14 +10,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "images" / "layers.svg"
-COLOURS = {"shared": "#d8dee4", "replay": "#b6e3ff", "predict": "#ffd8b5", "analyse and share": "#aceebb"}
-WIDTH, BOX, GAP, ROW = 1000, 118, 18, 84
+COLOURS = {"shared": "#d8dee4", "replay": "#b6e3ff", "instead of replay": "#f6f8fa", "predict": "#ffd8b5", "analyse and share": "#aceebb"}
+BOX, GAP, ROW = 146, 12, 84
 
 
 def read_layers():
     layers = {}
     for line in (ROOT / "cmake" / "layers.txt").read_text().splitlines():
-        if found := re.match(r"(\w+):([^[]*)\[(.+)\]$", line):
+        if found := re.match(r"([\w/]+):([^[]*)\[(.+)\]$", line):
             layers[found.group(1)] = (found.group(2).split(), found.group(3))
     return layers
 
@@ -40,15 +40,16 @@ def draw(layers):
     level = levels(layers)
     top = max(level.values())
     height = (top + 1) * ROW + 60
+    page = max(list(level.values()).count(row) for row in range(top + 1)) * (BOX + GAP) + 2 * GAP
     place = {}
     for row in range(top + 1):
         names = sorted((name for name in layers if level[name] == row), key=lambda name: (list(COLOURS).index(layers[name][1]), name))
         width = len(names) * BOX + (len(names) - 1) * GAP
         for i, name in enumerate(names):
-            place[name] = ((WIDTH - width) / 2 + i * (BOX + GAP), (top - row) * ROW + 50)
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="14">',
+            place[name] = ((page - width) / 2 + i * (BOX + GAP), (top - row) * ROW + 50)
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {page} {height}" font-family="sans-serif" font-size="13">',
              '<!-- Made by scripts/draw_layers.py from cmake/layers.txt. -->',
-             f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>']
+             f'<rect width="{page}" height="{height}" fill="#fff"/>']
     for i, (product, colour) in enumerate(COLOURS.items()):
         lines.append(f'<rect x="{20 + 180 * i}" y="10" width="16" height="16" fill="{colour}" stroke="#57606a"/>'
                      f'<text x="{42 + 180 * i}" y="23">{product}</text>')

@@ -21,7 +21,7 @@ TRACED = 3
 
 
 def capture_module():
-    spec = importlib.util.spec_from_file_location("reprise_capture", ROOT / "python/reprise_capture.py")
+    spec = importlib.util.spec_from_file_location("reprise_capture", ROOT / "report/python/reprise_capture.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

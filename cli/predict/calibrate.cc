@@ -1,5 +1,5 @@
 // reprise calibrate: a machine's efficiencies, fitted to captures.
-#include "simulator/calibrate.h"
+#include "predict/simulator/calibrate.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,9 +13,9 @@
 #include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
-#include "machine/catalogue.h"
-#include "machine/machine_file.h"
 #include "predict/capture_times.h"
+#include "predict/machine/catalogue.h"
+#include "predict/machine/machine_file.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 // reprise generate: a trace set from a description of a training job.
-#include "workload/job/generate.h"
+#include "predict/workload/job/generate.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "core/json_fields.h"
 #include "core/shown_text.h"
 #include "predict/operator_work.h"
-#include "workload/job/options.h"
+#include "predict/workload/job/options.h"
 
 namespace reprise {
 

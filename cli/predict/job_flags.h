@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "workload/job/options.h"
+#include "predict/workload/job/options.h"
 
 namespace reprise {
 

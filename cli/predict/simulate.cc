@@ -14,13 +14,13 @@
 #include "cli/program/number_checks.h"
 #include "cli/program/part_flags.h"
 #include "core/shown_text.h"
-#include "workload/job/parse.h"
+#include "predict/workload/job/parse.h"
 
 namespace reprise {
 namespace {
 
 struct SimulateFlags {
-  ReplayRequest request;
+  DryRequest request;
   MachineRequest machine;
   PartFlags part;
   CLI::Option* seed = nullptr;
@@ -78,13 +78,12 @@ Status CheckSet(const std::string& path) {
 }
 
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
-  ReplayRequest& request = flags.request;
+  DryRequest& request = flags.request;
   REPRISE_TRY(CheckSet(request.set_directory));
   if (flags.seed->count() > 0 && flags.jitter->count() == 0) {
     return UsageError("--seed is of --jitter; give that, too, or leave it out");
   }
   request.command_line = context.command_line;
-  ApplyPreset(ReplayPreset::kDry, request.options);
   request.options.host_gaps = HostGaps::kKeep;
   REPRISE_TRY(InterpretPart(flags.part, request.options));
   REPRISE_ASSIGN(const TargetMachine machine, TargetMachine::Create(flags.machine));

@@ -12,7 +12,7 @@
 #include "core/output_kind.h"
 #include "core/text.h"
 #include "et_schema/rank_classes.h"
-#include "machine/catalogue.h"
+#include "predict/machine/catalogue.h"
 #include "predict/sweep/run.h"
 
 namespace reprise {

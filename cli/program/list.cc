@@ -2,66 +2,29 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "cli/program/commands.h"
+#include "cli/program/replay_parts.h"
 #include "cli/program/sampling_flags.h"
 #include "collectives/algorithms/algorithm.h"
 #include "converters/converter.h"
 #include "core/comm.h"
 #include "core/json_fields.h"
-#include "kernels/backend.h"
-#include "kernels/kernel.h"
-#include "machine/catalogue.h"
-#include "machine/machine_file.h"
+#include "predict/machine/catalogue.h"
+#include "predict/machine/machine_file.h"
 #include "predict/sweep/sweep.h"
-#include "telemetry/sampler.h"
-#include "workload/job/generate.h"
-#include "workload/job/parse.h"
-#include "workload/parallel/parallelism.h"
-#include "workload/schedule.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/parse.h"
+#include "predict/workload/parallel/parallelism.h"
+#include "predict/workload/schedule.h"
+#include "report/telemetry/sampler.h"
 
 namespace reprise {
 namespace {
 
-// Element types of a kernel's samples, in the order of core/dtype.h: what it is checked with.
-std::set<DType> TypesOf(const Kernel& kernel) {
-  std::set<DType> types;
-  for (const OpCall& call : kernel.Samples()) {
-    for (const ValueList* values : {&call.inputs, &call.outputs}) {
-      for (const TensorDesc* tensor : TensorsIn(*values)) {
-        types.insert(tensor->dtype);
-      }
-    }
-  }
-  return types;
-}
-
 // One entry of a registry: the keys of the JSON are the columns of the table.
-Json Kernels() {
-  Json rows = Json::array();
-  for (const auto& kernel : KernelRegistry::Builtin().all()) {
-    rows.push_back({{"name", kernel->name()},
-                    {"operators", kernel->operators()},
-                    {"dtypes", TypesOf(*kernel)}});
-  }
-  return rows;
-}
-
-Json BackendRows() {
-  Json rows = Json::array();
-  for (const auto& backend : Backends()) {
-    Json options = Json::array();
-    for (const BackendSetting& setting : backend->settings()) {
-      options.push_back(fmt::format("--{}", setting.name));
-    }
-    rows.push_back({{"name", backend->name()}, {"help", backend->about()}, {"options", options}});
-  }
-  return rows;
-}
-
 Json Collectives() {
   Json rows = Json::array();
   for (const CommKind kind : kCommKinds) {
@@ -240,8 +203,8 @@ struct Registry {
   Json (*json_rows)() = nullptr;  // what --json prints in place of `rows`
 };
 constexpr Registry kRegistries[] = {
-    {"kernels", "the kernels and the operators that they run", Kernels},
-    {"backends", "the kinds of devices that kernels run on, for --device", BackendRows},
+    {"kernels", "the kernels and the operators that they run", ListKernels},
+    {"backends", "the kinds of devices that kernels run on, for --device", ListBackends},
     {"collectives", "the transfers between ranks", Collectives},
     {"algorithms", "the algorithms of collectives, for --algo", Algorithms},
     {"formats", "the capture formats that convert reads", Formats},

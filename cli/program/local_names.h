@@ -1,7 +1,7 @@
 // What names this machine and its user.
 #pragma once
 
-#include "share/audit/audit.h"
+#include "converters/share/audit/audit.h"
 
 namespace reprise {
 

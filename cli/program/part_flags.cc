@@ -32,7 +32,7 @@ void AddPartFlags(CLI::App& app, PartFlags& flags) {
   app.option_defaults()->group(others);
 }
 
-Status InterpretPart(const PartFlags& flags, ReplayOptions& options) {
+Status InterpretPart(const PartFlags& flags, PlanOptions& options) {
   PartOptions& part = options.part;
   if (!flags.ranks.empty()) {
     REPRISE_ASSIGN(part.ranks, ParseNumbers(flags.ranks, "--ranks"));
@@ -55,7 +55,7 @@ Status InterpretPart(const PartFlags& flags, ReplayOptions& options) {
   if (!flags.streams.empty()) {
     REPRISE_TRY(ParseStreams(flags.streams, options));
   }
-  return flags.device_map.empty() ? Status{} : ParseDeviceMap(flags.device_map, options);
+  return {};
 }
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// The flags of `reprise replay` that say which part of a set is replayed, and where.
+// The flags of `replay` and `simulate` that choose a part of a set.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace reprise {
 
 // As typed; `one_trace` has a value of its own because the rank may be absent.
 struct PartFlags {
-  std::string ranks, steps, streams, range, group_sizes, device_map;
+  std::string ranks, steps, streams, range, group_sizes;
   std::string one_trace;
   CLI::Option* one_trace_option = nullptr;
 };
 
 void AddPartFlags(CLI::App& app, PartFlags& flags);
 // Usage errors name the flag.
-[[nodiscard]] Status InterpretPart(const PartFlags& flags, ReplayOptions& options);
+[[nodiscard]] Status InterpretPart(const PartFlags& flags, PlanOptions& options);
 
 }  // namespace reprise

@@ -1,15 +1,25 @@
-// What of this build replays: the part of the program that -DREPRISE_REPLAY=OFF leaves out
-// (cmake/without_replay.cmake). Of the two files that define these, a build has one.
+// What of this build replays: cli/replay/ defines these, or cli/without_replay/ in a build without
+// replay.
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "core/json_fields.h"
+#include "replayer/plan/known_work.h"
 
 namespace reprise {
 
 struct ReplayParts {
-  std::string parts;  // "replay", or that it is left out; for --version
-  std::string mpi;    // the library that is loaded, or "none"
+  std::string parts;                  // "all", or that replay is left out; for --version
+  std::string mpi;                    // the library that is loaded, or "none"
+  std::vector<std::string> backends;  // kinds of devices that kernels run on
+  FindKernel find_kernel;
 };
 [[nodiscard]] ReplayParts PartsOfReplay();
+
+// `reprise list kernels` and `reprise list backends`: an object each. Empty without replay.
+[[nodiscard]] Json ListKernels();
+[[nodiscard]] Json ListBackends();
 
 }  // namespace reprise

@@ -6,7 +6,7 @@
 
 #include "cli/program/commands.h"
 #include "core/result.h"
-#include "telemetry/sampler.h"
+#include "report/telemetry/sampler.h"
 
 namespace reprise {
 

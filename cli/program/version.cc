@@ -8,8 +8,7 @@
 #include "cli/program/replay_parts.h"
 #include "commit.h"  // written at build time: cmake/commit.cmake
 #include "core/version.h"
-#include "kernels/backend.h"
-#include "telemetry/source.h"
+#include "report/telemetry/source.h"
 
 namespace reprise {
 namespace {
@@ -28,7 +27,6 @@ std::string VersionText() {
     sources.push_back(kind.name);
   }
   const ReplayParts replay = PartsOfReplay();
-  const std::vector<std::string> backends = BackendNames();
   return fmt::format(
       "reprise {}\n"
       "commit     {}\n"
@@ -39,7 +37,7 @@ std::string VersionText() {
       "mpi        {}\n"
       "libraries  {}",
       kVersion, kCommit, kCompiler, REPRISE_BUILD_TYPE, replay.parts,
-      backends.empty() ? "none" : fmt::format("{}", fmt::join(backends, ", ")),
+      replay.backends.empty() ? "none" : fmt::format("{}", fmt::join(replay.backends, ", ")),
       fmt::join(sources, ", "), replay.mpi, REPRISE_LIBRARIES);
 }
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "kernel_bench/tuning_file.h"
+#include "kernels/bench/tuning_file.h"
 
 namespace reprise {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/json_fields.h"
 #include "core/result.h"
-#include "kernel_bench/kernel_bench.h"
+#include "kernels/bench/kernel_bench.h"
 
 namespace reprise {
 

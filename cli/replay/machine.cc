@@ -12,8 +12,8 @@
 #include "cli/replay/measured_machine.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
-#include "machine/machine_file.h"
-#include "replayer/run_directory.h"
+#include "predict/machine/machine_file.h"
+#include "replayer/plan/run_directory.h"
 
 namespace reprise {
 namespace {

@@ -11,10 +11,10 @@
 #include "core/median.h"
 #include "core/operators.h"
 #include "core/processor_name.h"
-#include "kernel_bench/kernel_bench.h"
 #include "kernels/backend.h"
-#include "machine/machine.h"
-#include "simulator/device_operations.h"
+#include "kernels/bench/kernel_bench.h"
+#include "predict/machine/machine.h"
+#include "predict/simulator/device_operations.h"
 
 namespace reprise {
 namespace {
@@ -114,7 +114,7 @@ class RankKernels {
       if (product && !shares.rate.empty()) {
         device["efficiency"][name] = part(shares.rate, 1);
       }
-      // machine/fields.cc: what a part of a class may be at most.
+      // predict/machine/fields.cc: what a part of a class may be at most.
       constexpr double kMax = 16;
       if (!product && !shares.rate.empty()) {
         device["classes"][name]["rate"] = part(shares.rate, kMax);
@@ -173,7 +173,7 @@ Result<TransferTimes> MeasureTransfers(Communicator& communicator) {
   TransferTimes times{short_ns, 0, 0};
   times.bytes_per_second =
       static_cast<double>(kLongBytes) / std::max(long_ns - short_ns, 1.0) * 1e9;
-  const int messages = 2 * (communicator.size() - 1);  // of a ring (simulator/network.h)
+  const int messages = 2 * (communicator.size() - 1);  // of a ring (predict/simulator/network.h)
   times.start_ns = std::max(reduce_ns - messages * times.latency_ns, 0.0);
   return times;
 }

@@ -29,7 +29,7 @@
 #include "core/parallel.h"
 #include "core/shown_text.h"
 #include "replayer/device_choice.h"
-#include "replayer/dry.h"
+#include "replayer/plan/dry.h"
 #include "replayer/plan/option_texts.h"
 
 namespace reprise {
@@ -45,6 +45,7 @@ struct ReplayFlags {
   std::string staging_chunk;
   SettingFlags settings;
   PartFlags part;
+  std::string device_map;
   RunsFlags runs;
   bool quiet = false, json = false;
   double watchdog_s = 60;
@@ -106,7 +107,7 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   auto* const index = app.add_option("--device-index", options.device_index,
                                      "device of all ranks: its number in `reprise devices`")
                           ->check(NotNegative());
-  app.add_option("--device-map", flags.part.device_map,
+  app.add_option("--device-map", flags.device_map,
                  "device of each local rank: 0:0,1:0,2:1, or round-robin, or packed (neighbours "
                  "share a device); default: round-robin over GPUs")
       ->excludes(index);
@@ -176,6 +177,9 @@ Status Interpret(ReplayFlags& flags) {
     REPRISE_TRY(ParseStretch(flags.stretch, options));
   }
   REPRISE_TRY(InterpretPart(flags.part, options));
+  if (!flags.device_map.empty()) {
+    REPRISE_TRY(ParseDeviceMap(flags.device_map, options));
+  }
   options.share_memory = flags.memory == "share";
   if (options.check_values && options.share_memory) {
     return UsageError(
@@ -258,6 +262,10 @@ Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {
   return flags.quiet ? Status{} : PrintRunReport(request.run_directory, flags.json);
 }
 
+ReplayResult SimulateOnly(const ReplayRequest& request, Communicator& communicator) {
+  return DryReplay({request, request.options}, communicator);
+}
+
 Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
   // Threads begin as their creators are: before there are any.
@@ -291,7 +299,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   }
   CatchInterrupts();
   request.interrupted = PendingInterrupt;
-  const auto replay = request.options.preset == ReplayPreset::kDry ? DryReplay : Replay;
+  const ReplayRank replay = request.options.preset == ReplayPreset::kDry ? SimulateOnly : Replay;
   const auto outcome =
       flags.ranks_per_process > 1
           ? ReplayRanksOfProcess(request, *communicator,

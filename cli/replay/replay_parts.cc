@@ -1,9 +1,60 @@
 #include "cli/program/replay_parts.h"
 
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+
 #include "collectives/communicator.h"
+#include "core/json_fields.h"
+#include "kernels/backend.h"
+#include "kernels/kernel.h"
 
 namespace reprise {
+namespace {
 
-ReplayParts PartsOfReplay() { return {.parts = "all", .mpi = MpiLibraryVersion()}; }
+// Element types of a kernel's samples, in the order of core/dtype.h: what it is checked with.
+std::set<DType> TypesOf(const Kernel& kernel) {
+  std::set<DType> types;
+  for (const OpCall& call : kernel.Samples()) {
+    for (const ValueList* values : {&call.inputs, &call.outputs}) {
+      for (const TensorDesc* tensor : TensorsIn(*values)) {
+        types.insert(tensor->dtype);
+      }
+    }
+  }
+  return types;
+}
+
+}  // namespace
+
+ReplayParts PartsOfReplay() {
+  return {.parts = "all",
+          .mpi = MpiLibraryVersion(),
+          .backends = BackendNames(),
+          .find_kernel = FindBuiltinKernel};
+}
+
+Json ListKernels() {
+  Json rows = Json::array();
+  for (const auto& kernel : KernelRegistry::Builtin().all()) {
+    rows.push_back({{"name", kernel->name()},
+                    {"operators", kernel->operators()},
+                    {"dtypes", TypesOf(*kernel)}});
+  }
+  return rows;
+}
+
+Json ListBackends() {
+  Json rows = Json::array();
+  for (const auto& backend : Backends()) {
+    Json options = Json::array();
+    for (const BackendSetting& setting : backend->settings()) {
+      options.push_back(fmt::format("--{}", setting.name));
+    }
+    rows.push_back({{"name", backend->name()}, {"help", backend->about()}, {"options", options}});
+  }
+  return rows;
+}
 
 }  // namespace reprise

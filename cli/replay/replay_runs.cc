@@ -16,7 +16,7 @@
 #include "cli/runs/watched_command.h"
 #include "core/text.h"
 #include "replayer/plan/rank_mapping.h"
-#include "replayer/run_directory.h"
+#include "replayer/plan/run_directory.h"
 
 namespace reprise {
 namespace {

@@ -1,5 +1,5 @@
 // reprise tune: measures the tile sizes of matrix products on a device and keeps the best.
-#include "kernel_bench/tune.h"
+#include "kernels/bench/tune.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "cli/replay/kernel_bench_report.h"
 #include "core/json_fields.h"
 #include "et_schema/output_file.h"
-#include "kernel_bench/tuning_file.h"
+#include "kernels/bench/tuning_file.h"
 
 namespace reprise {
 namespace {

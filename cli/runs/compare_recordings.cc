@@ -9,13 +9,13 @@
 
 #include "cli/program/given_path.h"
 #include "core/shown_text.h"
-#include "recordings/quantities.h"
-#include "recordings/ranks.h"
-#include "recordings/read.h"
-#include "recordings/show.h"
 #include "report/analysis.h"
 #include "report/compare/rows.h"
 #include "report/page/html.h"
+#include "report/recordings/quantities.h"
+#include "report/recordings/ranks.h"
+#include "report/recordings/read.h"
+#include "report/recordings/show.h"
 
 namespace reprise {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/metrics.h"
-#include "telemetry/recent.h"
+#include "report/telemetry/recent.h"
 
 namespace reprise {
 

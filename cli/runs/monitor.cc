@@ -12,9 +12,9 @@
 #include "cli/runs/prometheus_server.h"
 #include "cli/runs/watched_command.h"
 #include "core/clock.h"
-#include "replayer/run_directory.h"
-#include "run/run.h"
-#include "telemetry/prometheus_text.h"
+#include "replayer/plan/run_directory.h"
+#include "report/run/run.h"
+#include "report/telemetry/prometheus_text.h"
 
 namespace reprise {
 namespace {

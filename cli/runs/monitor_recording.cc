@@ -9,8 +9,8 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/version.h"
-#include "replayer/run_directory.h"
-#include "run/schema.h"
+#include "replayer/plan/run_directory.h"
+#include "report/run/schema.h"
 
 namespace reprise {
 namespace {

@@ -8,8 +8,8 @@
 #include "cli/program/launched_rank.h"
 #include "core/host_clock.h"
 #include "core/result.h"
-#include "run/run.h"
-#include "telemetry/sampler.h"
+#include "report/run/run.h"
+#include "report/telemetry/sampler.h"
 
 namespace reprise {
 

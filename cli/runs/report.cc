@@ -14,9 +14,9 @@
 #include "cli/runs/repeated_runs.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
-#include "recordings/inference_phases.h"
 #include "report/analysis.h"
 #include "report/page/html.h"
+#include "report/recordings/inference_phases.h"
 #include "report/sections/sections.h"
 #include "report/text/short_text.h"
 

@@ -1,5 +1,5 @@
 // reprise anonymize: a trace set without what identifies, with what a replay needs.
-#include "share/anonymize/anonymize.h"
+#include "converters/share/anonymize/anonymize.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,11 +9,12 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
+#include "cli/program/replay_parts.h"
 #include "cli/traces/counter_lines.h"
+#include "converters/share/anonymize/set_comparison.h"
 #include "core/shown_text.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/plan.h"
-#include "share/anonymize/set_comparison.h"
 
 namespace reprise {
 
@@ -110,10 +111,11 @@ bool SameWork(const Work& a, const Work& b) {
 }
 
 Result<DifferenceFound> PlansDiffer(const Graph& a, const Graph& b) {
-  ReplayOptions options;
+  const FindKernel kernels = PartsOfReplay().find_kernel;
+  PlanOptions options;
   options.assume_groups = true;
-  REPRISE_ASSIGN(const Plan plan_a, BuildPlan(a, options, KernelRegistry::Builtin()));
-  REPRISE_ASSIGN(const Plan plan_b, BuildPlan(b, options, KernelRegistry::Builtin()));
+  REPRISE_ASSIGN(const Plan plan_a, BuildPlan(a, options, kernels));
+  REPRISE_ASSIGN(const Plan plan_b, BuildPlan(b, options, kernels));
   const std::int32_t rank = a.metadata().rank;
   for (Graph::Index i = 0; i < a.size(); ++i) {
     if (!SameWork(plan_a.work[i], plan_b.work[i])) {

@@ -1,5 +1,5 @@
 // reprise audit: what a trace set still says.
-#include "share/audit/audit.h"
+#include "converters/share/audit/audit.h"
 
 #include <fmt/format.h>
 

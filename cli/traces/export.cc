@@ -16,11 +16,11 @@
 #include "et_schema/json.h"
 #include "et_schema/output_file.h"
 #include "et_schema/trace_set.h"
-#include "replayer/timeline/trace_timeline.h"
+#include "replayer/plan/trace_timeline.h"
+#include "report/run/run.h"
 #include "report/timeline/perfetto.h"
 #include "report/timeline/run_timeline.h"
 #include "report/timeline/samples_csv.h"
-#include "run/run.h"
 
 namespace reprise {
 namespace {

@@ -107,7 +107,7 @@ Result<astra_sim::Ranks> AllRanks(const TraceSet& set, bool all) {
 // Numbered from 0. A group keeps the members that are there.
 Result<astra_sim::Ranks> ChosenRanks(const TraceSet& set, const PartOptions& part,
                                      Diagnostics& diagnostics) {
-  ReplayOptions options;
+  PlanOptions options;
   options.part = part;
   REPRISE_ASSIGN(const RankMapping mapping,
                  MapRanks(set, options, static_cast<int>(part.ranks.size())));

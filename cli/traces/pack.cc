@@ -1,5 +1,5 @@
 // reprise pack: a trace set as one file to share.
-#include "share/package/pack.h"
+#include "converters/share/package/pack.h"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,12 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/local_names.h"
+#include "converters/share/anonymize/anonymize.h"
 #include "core/json_fields.h"
 #include "core/output_kind.h"
 #include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "core/temporary_output.h"
-#include "share/anonymize/anonymize.h"
 
 namespace reprise {
 namespace {

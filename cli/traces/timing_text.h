@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "replayer/timeline/timing_check.h"
+#include "replayer/plan/timing_check.h"
 
 namespace reprise {
 

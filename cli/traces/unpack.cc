@@ -1,5 +1,5 @@
 // reprise unpack: a package back into a trace set, verified.
-#include "share/package/unpack.h"
+#include "converters/share/package/unpack.h"
 
 #include <fmt/format.h>
 

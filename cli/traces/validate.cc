@@ -18,7 +18,7 @@
 #include "core/text.h"
 #include "et_schema/astra_sim_checks.h"
 #include "et_schema/trace_set.h"
-#include "replayer/timeline/timing_check.h"
+#include "replayer/plan/timing_check.h"
 
 namespace reprise {
 

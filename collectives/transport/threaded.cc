@@ -11,8 +11,8 @@
 
 #include "collectives/byte_text.h"
 #include "collectives/layout.h"
-#include "collectives/transport/local_compute.h"
-#include "collectives/transport/mailbox.h"
+#include "collectives/local/local_compute.h"
+#include "collectives/local/mailbox.h"
 
 namespace reprise {
 namespace {

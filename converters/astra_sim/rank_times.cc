@@ -11,7 +11,7 @@ std::int64_t RoundedUs(std::int64_t ns) { return (std::max<std::int64_t>(ns, 0) 
 
 RankTimes::RankTimes(const Graph& graph)
     : start_us(graph.size()), end_us(graph.size()), ready_us(graph.size()) {
-  // The first step begins before its first node (timing/steps.h).
+  // The first step begins before its first node (core/timing/steps.h).
   const std::vector<Step>& steps = graph.metadata().steps;
   std::int64_t origin_ns = steps.empty() ? INT64_MAX : steps.front().start_ns;
   for (Graph::Index i = 0; i < graph.size(); ++i) {

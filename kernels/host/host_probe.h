@@ -1,4 +1,4 @@
-// The host's limits: what kernel_bench/probe.h runs where there is no OpenCL.
+// The host's limits: what kernels/bench/probe.h runs where there is no OpenCL.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// machines/sweeps/*.json, embedded by CMake.
+// predict/sweep/data/*.json, embedded by CMake.
 #pragma once
 
 #include <span>

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "workload/job/options.h"
+#include "predict/workload/job/options.h"
 
 namespace reprise {
 

@@ -11,7 +11,7 @@
 #include "core/shown_text.h"
 #include "core/text.h"
 #include "predict/sweep/option_names.h"
-#include "workload/job/parse.h"
+#include "predict/workload/job/parse.h"
 
 namespace reprise {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "workload/job/options.h"
+#include "predict/workload/job/options.h"
 
 namespace reprise {
 

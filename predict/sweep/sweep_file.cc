@@ -291,8 +291,7 @@ Result<Sweep> ParseSweep(std::string_view text, const std::string& name,
 Result<Sweep> ReadSweep(const std::string& name_or_path) {
   for (const EmbeddedFile& sweep : EmbeddedSweeps()) {
     if (NameOfFile(sweep) == name_or_path) {
-      return ParseSweep(sweep.text, name_or_path,
-                        fmt::format("machines/sweeps/{} (built in)", sweep.name));
+      return ParseSweep(sweep.text, name_or_path, fmt::format("{} (built in)", sweep.name));
     }
   }
   REPRISE_ASSIGN(const std::string text, ReadJsonText(name_or_path, kMaxSweepBytes));

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "core/timing/dry_run.h"
 #include "replayer/engine/planned_launches.h"
-#include "timing/dry_run.h"
 
 namespace reprise {
 

@@ -22,11 +22,11 @@
 #include "replayer/engine/ideal_time.h"
 #include "replayer/engine/pacer.h"
 #include "replayer/engine/rank_state.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/engine/scheduler.h"
 #include "replayer/engine/value_check.h"
 #include "replayer/engine/watchdog.h"
 #include "replayer/memory/device_memory.h"
-#include "replayer/plan/options.h"
 #include "replayer/plan/plan.h"
 
 namespace reprise {

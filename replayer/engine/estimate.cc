@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/clock.h"
-#include "kernel_bench/probe.h"
+#include "kernels/bench/probe.h"
 #include "kernels/call_lowering.h"
 #include "kernels/kernel.h"
 

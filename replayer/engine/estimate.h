@@ -7,8 +7,8 @@
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "kernels/device.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/memory/memory_plan.h"
-#include "replayer/plan/options.h"
 #include "replayer/plan/plan.h"
 
 namespace reprise {

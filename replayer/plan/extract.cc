@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "replayer/plan/recorded_times.h"
 #include "replayer/plan/selection.h"
-#include "replayer/timeline/recorded_times.h"
 
 namespace reprise {
 namespace {

@@ -25,13 +25,13 @@ Cost CountedCost(const Graph& graph, Graph::Index i) {
 }  // namespace
 
 KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
-                   const KernelRegistry& registry) {
+                   const FindKernel& find_kernel) {
   const std::int64_t moved_bytes = MovedBytes(graph, i);
   const Cost moved = {0, static_cast<double>(moved_bytes)};
   const auto inputs = TensorsIn(call.inputs);
   const auto results = TensorsIn(call.outputs);
   const bool no_elements = HasNoElements(inputs, results);
-  if (const Kernel* kernel = registry.Find(call)) {
+  if (const Kernel* kernel = find_kernel ? find_kernel(call) : nullptr) {
     return {kernel, moved_bytes > 0 ? moved : CostOf(call), WorkSource::kArguments, no_elements};
   }
   if (moved_bytes > 0) {

@@ -1,12 +1,18 @@
 // The work of a compute node according to its trace (docs/coverage.md).
 #pragma once
 
+#include <functional>
+
+#include "core/costs/cost.h"
 #include "core/records.h"
 #include "core/value.h"
 #include "et_schema/graph.h"
-#include "kernels/kernel.h"
 
 namespace reprise {
+
+class Kernel;  // kernels/kernel.h
+// The kernel that runs a call, nullptr if none does: KernelRegistry::Find. Empty: nothing is run.
+using FindKernel = std::function<const Kernel*(const OpCall& call)>;
 
 struct KnownWork {
   const Kernel* kernel = nullptr;  // that runs the operation itself
@@ -18,7 +24,7 @@ struct KnownWork {
 // From the best source that the node has: arguments with shapes, num_ops and tensor_size, copied
 // bytes. `call` is graph.Call(i).
 [[nodiscard]] KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
-                                 const KernelRegistry& registry);
+                                 const FindKernel& find_kernel);
 
 // A node that only moves or fills memory, with its number of bytes: a memcpy or memset of a device,
 // Chakra's MEM_LOAD and MEM_STORE. -1 for any other node.

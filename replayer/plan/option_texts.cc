@@ -114,7 +114,7 @@ Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text, std::strin
   return numbers;
 }
 
-Status ParseStreams(std::string_view text, ReplayOptions& options) {
+Status ParseStreams(std::string_view text, PlanOptions& options) {
   for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t slash = part.find('/');
     const auto device = ParseNumber<std::int32_t>(part.substr(0, slash));
@@ -130,7 +130,7 @@ Status ParseStreams(std::string_view text, ReplayOptions& options) {
   return {};
 }
 
-Status ParseOpModes(std::string_view text, ReplayOptions& options) {
+Status ParseOpModes(std::string_view text, PlanOptions& options) {
   return ParseModes(text, "--ops", options.default_op_mode, options.op_modes, ParseName<OpClass>,
                     [](std::string_view key) {
                       return fmt::format("an operator class{} (`reprise list kernels` shows them)",
@@ -138,7 +138,7 @@ Status ParseOpModes(std::string_view text, ReplayOptions& options) {
                     });
 }
 
-Status ParseCommModes(std::string_view text, ReplayOptions& options) {
+Status ParseCommModes(std::string_view text, PlanOptions& options) {
   return ParseModes(text, "--comms", options.default_comm_mode, options.comm_modes, ParseCommKind,
                     [](std::string_view key) {
                       return fmt::format("a collective{} (`reprise list collectives` shows them)",
@@ -146,7 +146,7 @@ Status ParseCommModes(std::string_view text, ReplayOptions& options) {
                     });
 }
 
-Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
+Status ParseHostGaps(std::string_view text, PlanOptions& options) {
   constexpr std::pair<std::string_view, HostGaps> kNames[] = {{"auto", HostGaps::kAuto},
                                                               {"keep", HostGaps::kKeep},
                                                               {"untraced", HostGaps::kUntraced},
@@ -172,39 +172,14 @@ Status ParseHostGaps(std::string_view text, ReplayOptions& options) {
   return {};
 }
 
-Status ParseTimeScale(std::string_view text, ReplayOptions& options) {
+Status ParseTimeScale(std::string_view text, PlanOptions& options) {
   return ParseFactors(text, {"--time-scale", 0, "gemm=0.5,comm=2", "comm is every transfer, "},
                       options.time_scale, options.time_scales);
 }
 
-Status ParseStretch(std::string_view text, ReplayOptions& options) {
+Status ParseStretch(std::string_view text, PlanOptions& options) {
   return ParseFactors(text, {"--stretch", 1, "conv=1.3,norm=1.5", ""}, options.stretch,
                       options.stretches);
-}
-
-Status ParseDeviceMap(std::string_view text, ReplayOptions& options) {
-  DeviceMap& map = options.device_map;
-  if (text == "round-robin" || text == "packed") {
-    map.kind = text == "packed" ? DeviceMap::Kind::kPacked : DeviceMap::Kind::kRoundRobin;
-    return {};
-  }
-  map.kind = DeviceMap::Kind::kListed;
-  for (const std::string_view part : SplitText(text, ',')) {
-    const std::size_t colon = part.find(':');
-    const auto rank = ParseNumber<int>(part.substr(0, colon));
-    const auto device =
-        colon == std::string_view::npos ? std::nullopt : ParseNumber<int>(part.substr(colon + 1));
-    if (!rank || !device || *rank < 0 || *device < 0) {
-      return UsageError(fmt::format(
-          "--device-map: '{}': expected round-robin, packed, or LOCAL_RANK:DEVICE,…, e.g. "
-          "0:0,1:0,2:1",
-          part));
-    }
-    if (!map.device_of.emplace(*rank, *device).second) {
-      return UsageError(fmt::format("--device-map: local rank {} comes twice", *rank));
-    }
-  }
-  return {};
 }
 
 }  // namespace reprise

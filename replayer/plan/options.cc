@@ -15,23 +15,23 @@ Value ValueOf(const std::map<Kind, Value>& of_kinds, Kind kind, Value of_rest) {
 
 }  // namespace
 
-ReplayMode ReplayOptions::ModeOf(OpClass op_class) const {
+ReplayMode PlanOptions::ModeOf(OpClass op_class) const {
   return ValueOf(op_modes, op_class, default_op_mode);
 }
 
-ReplayMode ReplayOptions::ModeOf(CommKind kind) const {
+ReplayMode PlanOptions::ModeOf(CommKind kind) const {
   return ValueOf(comm_modes, kind, default_comm_mode);
 }
 
-double ReplayOptions::TimeScaleOf(OpClass op_class) const {
+double PlanOptions::TimeScaleOf(OpClass op_class) const {
   return ValueOf(time_scales, op_class, time_scale);
 }
 
-double ReplayOptions::StretchOf(OpClass op_class) const {
+double PlanOptions::StretchOf(OpClass op_class) const {
   return ValueOf(stretches, op_class, stretch);
 }
 
-double ReplayOptions::GapFactor() const {
+double PlanOptions::GapFactor() const {
   switch (host_gaps) {
     case HostGaps::kKeep:
     case HostGaps::kUntraced:
@@ -45,7 +45,7 @@ double ReplayOptions::GapFactor() const {
   return 1.0;
 }
 
-std::map<std::string, std::string> DescribeTimes(const ReplayOptions& options) {
+std::map<std::string, std::string> DescribeTimes(const PlanOptions& options) {
   std::map<std::string, std::string> text;
   text["host_gap_factor"] = options.host_gaps == HostGaps::kUntraced
                                 ? "untraced"
@@ -62,13 +62,6 @@ std::map<std::string, std::string> DescribeTimes(const ReplayOptions& options) {
   describe("time_scale", options.time_scale, options.time_scales);
   describe("stretch", options.stretch, options.stretches);
   return text;
-}
-
-void ApplyPreset(ReplayPreset preset, ReplayOptions& options) {
-  options.preset = preset;
-  options.default_op_mode = preset == ReplayPreset::kComm ? ReplayMode::kTimed : ReplayMode::kReal;
-  options.default_comm_mode =
-      preset == ReplayPreset::kCompute ? ReplayMode::kTimed : ReplayMode::kReal;
 }
 
 }  // namespace reprise

@@ -26,7 +26,7 @@ std::string StreamsText(const std::vector<StreamId>& streams) {
 }  // namespace
 
 Result<RankPart> LoadPart(const TraceSet& set, const RankMapping& mapping, std::int32_t rank,
-                          const ReplayOptions& options) {
+                          const PlanOptions& options) {
   const std::int32_t replayed = mapping.replayed.at(static_cast<std::size_t>(rank));
   REPRISE_TRY(set.VerifyFile(replayed));
   REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(replayed)));
@@ -53,7 +53,7 @@ void PartCounts::Add(const PartCounts& other) {
   untimed += other.untimed;
 }
 
-PartCounts CountPart(const RankPart& part, const Plan& plan, const ReplayOptions& options) {
+PartCounts CountPart(const RankPart& part, const Plan& plan, const PlanOptions& options) {
   PartCounts counts{.nodes = part.graph.size(),
                     .recorded_nodes = part.recorded_nodes,
                     .edges_cut = part.diagnostics.CountOf("edge_cut"),
@@ -72,7 +72,7 @@ PartCounts CountPart(const RankPart& part, const Plan& plan, const ReplayOptions
   return counts;
 }
 
-std::map<std::string, std::string> DescribePart(const ReplayOptions& options,
+std::map<std::string, std::string> DescribePart(const PlanOptions& options,
                                                 const RankMapping& mapping) {
   const PartOptions& part = options.part;
   std::map<std::string, std::string> text;
@@ -96,7 +96,7 @@ std::map<std::string, std::string> DescribePart(const ReplayOptions& options,
   return text;
 }
 
-std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet& set,
+std::vector<std::string> PartNotes(const PlanOptions& options, const TraceSet& set,
                                    const RankMapping& mapping, const PartCounts& counts) {
   const PartOptions& part = options.part;
   std::vector<std::string> notes;

@@ -26,7 +26,7 @@ struct RankPart {
   Diagnostics diagnostics;           // edge_cut, transfer_outside
 };
 [[nodiscard]] Result<RankPart> LoadPart(const TraceSet& set, const RankMapping& mapping,
-                                        std::int32_t rank, const ReplayOptions& options);
+                                        std::int32_t rank, const PlanOptions& options);
 
 // What was left out, in numbers that ranks add up.
 struct PartCounts {
@@ -40,14 +40,14 @@ struct PartCounts {
   void Add(const PartCounts& other);
 };
 [[nodiscard]] PartCounts CountPart(const RankPart& part, const Plan& plan,
-                                   const ReplayOptions& options);
+                                   const PlanOptions& options);
 
 // For the manifest: `ranks`, `one_trace`, `group_sizes`, `steps`, `range`, `streams`; only what was
 // chosen.
-[[nodiscard]] std::map<std::string, std::string> DescribePart(const ReplayOptions& options,
+[[nodiscard]] std::map<std::string, std::string> DescribePart(const PlanOptions& options,
                                                               const RankMapping& mapping);
 // Notes for the user after the run; empty if the whole set was replayed.
-[[nodiscard]] std::vector<std::string> PartNotes(const ReplayOptions& options, const TraceSet& set,
+[[nodiscard]] std::vector<std::string> PartNotes(const PlanOptions& options, const TraceSet& set,
                                                  const RankMapping& mapping,
                                                  const PartCounts& counts);
 

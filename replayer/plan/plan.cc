@@ -8,11 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "kernels/backend.h"
+#include "replayer/plan/graph_steps.h"
 #include "replayer/plan/known_work.h"
 #include "replayer/plan/shapes_text.h"
 #include "replayer/plan/work_cap.h"
-#include "replayer/timeline/graph_steps.h"
 
 namespace reprise {
 namespace {
@@ -33,18 +32,15 @@ std::string NameOf(const Actor& actor, const CommSpec* comm) {
   return fmt::format("thread {}", actor.id);
 }
 
-std::int64_t DurationNs(const Graph& graph, Graph::Index i, const ReplayOptions& options) {
+std::int64_t DurationNs(const Graph& graph, Graph::Index i, const PlanOptions& options) {
   const bool untraced = options.host_gaps == HostGaps::kUntraced;
   return graph.duration_ns(i) - (untraced ? graph.tracing_ns(i) : 0);
 }
 
 class Planner {
  public:
-  Planner(const Graph& graph, const ReplayOptions& options, const KernelRegistry& registry)
-      : graph_(graph), options_(options), registry_(registry) {
-    const Backend* backend = FindBackend(options.backend);
-    stretches_streams_ = backend != nullptr && backend->stretches_streams();
-  }
+  Planner(const Graph& graph, const PlanOptions& options, const FindKernel& find_kernel)
+      : graph_(graph), options_(options), find_kernel_(find_kernel) {}
 
   Result<Plan> Build() {
     if (untraced() && graph_.metadata().tracing_call_ns == 0) {
@@ -138,7 +134,7 @@ class Planner {
           fmt::format("node {} ({}): {}", graph_.id(i), graph_.name(i), call.error().message));
     }
     work.shapes = NumberOfShapes(*call);
-    const KnownWork known = FindWork(graph_, i, *call, registry_);
+    const KnownWork known = FindWork(graph_, i, *call, find_kernel_);
     work.cost = known.cost;
     work.dtype = ElementType(*call);
     work.source = known.source;
@@ -227,7 +223,7 @@ class Planner {
     const double stretch = options_.StretchOf(graph_.op_class(i));
     if (graph_.actor(i).kind != Actor::Kind::kStream) {
       work.stretch = stretch;
-      work.releases = stretch > 1 && !stretches_streams_;
+      work.releases = stretch > 1 && !options_.stretches_streams;
     } else if (stretch != 1) {
       plan_.diagnostics.Count("not_stretched: on a device's stream",
                               fmt::format("node {}", graph_.id(i)));
@@ -352,9 +348,8 @@ class Planner {
   }
 
   const Graph& graph_;
-  const ReplayOptions& options_;
-  const KernelRegistry& registry_;
-  bool stretches_streams_ = false;
+  const PlanOptions& options_;
+  const FindKernel& find_kernel_;
   Plan plan_;
   std::unordered_map<std::string, std::uint32_t> shapes_ = {{"", 0}};  // into Plan::shapes
   std::map<std::string, std::uint32_t> actor_index_;
@@ -363,9 +358,9 @@ class Planner {
 
 }  // namespace
 
-Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
-                       const KernelRegistry& registry) {
-  return Planner(graph, options, registry).Build();
+Result<Plan> BuildPlan(const Graph& graph, const PlanOptions& options,
+                       const FindKernel& find_kernel) {
+  return Planner(graph, options, find_kernel).Build();
 }
 
 std::int64_t RecordedWorkNs(const Graph& graph, Graph::Index i, const Work& work) {
@@ -373,7 +368,7 @@ std::int64_t RecordedWorkNs(const Graph& graph, Graph::Index i, const Work& work
   return transfer_ns >= 0 && !work.alone ? transfer_ns : graph.duration_ns(i);
 }
 
-void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions& options,
+void HoldForRecordedTime(const Graph& graph, Graph::Index i, const PlanOptions& options,
                          Plan& plan) {
   Work& work = plan.work[i];
   work.mode = ReplayMode::kTimed;

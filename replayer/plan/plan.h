@@ -9,11 +9,11 @@
 #include "core/diagnostics.h"
 #include "core/records.h"
 #include "core/result.h"
+#include "core/timing/steps.h"
 #include "et_schema/graph.h"
-#include "kernels/kernel.h"
 #include "replayer/plan/dependency_graph.h"
+#include "replayer/plan/known_work.h"
 #include "replayer/plan/options.h"
-#include "timing/steps.h"
 
 namespace reprise {
 
@@ -83,8 +83,8 @@ struct Plan {
 // (`transfer_lacks`). Bad input: an operation whose arguments can't be decoded; a transfer that is
 // to be carried out and lacks nothing but its group (unless options.assume_groups). Environment:
 // none.
-[[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const ReplayOptions& options,
-                                     const KernelRegistry& registry);
+[[nodiscard]] Result<Plan> BuildPlan(const Graph& graph, const PlanOptions& options,
+                                     const FindKernel& find_kernel = {});
 
 // A transfer's own time is what remains once all members have arrived; where they never do, what
 // was recorded includes them. Of any other node, its duration.
@@ -92,7 +92,7 @@ struct Plan {
 
 // A node that was to run has nothing to launch: its stream or thread is held for the recorded time
 // instead.
-void HoldForRecordedTime(const Graph& graph, Graph::Index i, const ReplayOptions& options,
+void HoldForRecordedTime(const Graph& graph, Graph::Index i, const PlanOptions& options,
                          Plan& plan);
 
 // The plan's entry of each node, for the run on disk.

@@ -124,7 +124,7 @@ Result<TraceSet> OpenChosen(const std::string& directory, const PartOptions& par
   return set;
 }
 
-Result<RankMapping> MapRanks(const TraceSet& set, const ReplayOptions& options, int size) {
+Result<RankMapping> MapRanks(const TraceSet& set, const PlanOptions& options, int size) {
   const PartOptions& part = options.part;
   RankMapping mapping;
   mapping.one_trace = part.one_trace;

@@ -41,7 +41,7 @@ struct RankMapping {
 
 // `size`: how many ranks the run has; only one trace on all ranks needs it. Usage error for a rank
 // that the set lacks.
-[[nodiscard]] Result<RankMapping> MapRanks(const TraceSet& set, const ReplayOptions& options,
+[[nodiscard]] Result<RankMapping> MapRanks(const TraceSet& set, const PlanOptions& options,
                                            int size);
 
 // The trace of RankMapping::replayed[rank], rewritten for rank `rank` of the run: rank, groups,

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/text.h"
-#include "replayer/timeline/graph_steps.h"
+#include "replayer/plan/graph_steps.h"
 
 namespace reprise {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "report/compare/kinds.h"
+#include "report/run/run.h"
 #include "report/text/verdict_warnings.h"
-#include "run/run.h"
 
 namespace reprise {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "report/nodes/intervals.h"
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "core/text_in.h"
+#include "core/timing/wiring.h"
 #include "report/nodes/step_times.h"
-#include "timing/wiring.h"
 
 namespace reprise {
 namespace {

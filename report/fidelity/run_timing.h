@@ -1,5 +1,5 @@
-// One iteration of a run beside its recording, as one graph of all ranks: the input of timing/.
-// Only report/ sees this.
+// One iteration of a run beside its recording, as one graph of all ranks: the input of
+// core/timing/. Only report/ sees this.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/result.h"
+#include "core/timing/dry_run.h"
 #include "report/nodes/measured.h"
 #include "report/nodes/transfers.h"
-#include "timing/dry_run.h"
 
 namespace reprise {
 

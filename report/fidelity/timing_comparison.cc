@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-#include "timing/attribution.h"
+#include "core/timing/attribution.h"
 
 namespace reprise {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using Index = std::uint32_t;
 using Kind = DifferenceRow::Kind;
 
-// Parts of timing/attribution: one for each class, then these.
+// Parts of core/timing/attribution: one for each class, then these.
 constexpr std::size_t kHostPart = kOpClassCount;
 constexpr std::size_t kWakeUpPart = kOpClassCount + 1;
 constexpr std::size_t kOrderPart = kOpClassCount + 2;

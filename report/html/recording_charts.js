@@ -140,7 +140,7 @@ function drawPasses(box, data) {
   return undefined;
 }
 
-// As recordings/ranks.h has it.
+// As report/recordings/ranks.h has it.
 const STRAGGLER_RATIO = 1.05;
 
 // Metrics of runs, power and temperature first.

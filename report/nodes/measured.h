@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/nodes/node_index.h"
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

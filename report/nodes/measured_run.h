@@ -6,7 +6,7 @@
 
 #include "report/nodes/measured.h"
 #include "report/nodes/transfers.h"
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

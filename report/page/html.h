@@ -14,7 +14,7 @@ enum class PageKind { kReport, kComparison, kRecordings };
 
 // The page whose data is `json`: for kReport HtmlDataJson's (report/page/html_data.h), for
 // kComparison a comparison's, with the figures that were asked for or all sections; for kRecordings
-// that of recordings/show.h.
+// that of report/recordings/show.h.
 [[nodiscard]] std::string HtmlPage(std::string_view json, PageKind kind);
 
 // A run's report (docs/report.md). Its size is bounded whatever the run's is.

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "report/run/run.h"
 #include "report/values/report.h"
-#include "run/run.h"
 
 namespace reprise {
 

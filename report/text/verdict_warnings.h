@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

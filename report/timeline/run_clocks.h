@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

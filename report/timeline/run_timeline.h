@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/timeline.h"
+#include "report/run/run.h"
 #include "report/timeline/run_clocks.h"
-#include "run/run.h"
 
 namespace reprise {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/value_counts.h"
+#include "report/run/run.h"
 #include "report/values/class_values.h"
 #include "report/values/energy_values.h"
 #include "report/values/fidelity_values.h"
@@ -17,7 +18,6 @@
 #include "report/values/thermal_values.h"
 #include "report/values/transfer_values.h"
 #include "report/values/verdict_values.h"
-#include "run/run.h"
 
 namespace reprise {
 

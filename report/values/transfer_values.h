@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 
 // Which clock a transfer's last arrival was taken from.
 enum class TransferClock : std::uint8_t {
   kShared,    // all members on one host
-  kOffset,    // hosts' clocks related by readings (run/clocks.h)
+  kOffset,    // hosts' clocks related by readings (report/run/clocks.h)
   kShortest,  // unrelated or missing clocks: the shortest member's time, which the last to arrive
               // has
 };

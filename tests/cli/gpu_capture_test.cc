@@ -8,7 +8,7 @@
 
 #include "converters/converter.h"
 #include "et_schema/graph.h"
-#include "replayer/timeline/timing_check.h"
+#include "replayer/plan/timing_check.h"
 #include "tests/cli/simulated_gpu.h"
 
 namespace reprise {

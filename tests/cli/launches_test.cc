@@ -10,8 +10,10 @@
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
 #include "kernels/host/host_lowering.h"
+#include "kernels/kernel.h"
 #include "kernels/program_lowering.h"
 #include "replayer/engine/planned_launches.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/plan/known_work.h"
 #include "replayer/plan/work_cap.h"
 
@@ -69,7 +71,7 @@ Result<PlannedLaunches> Lowered(const Graph& graph, const ReplayOptions& options
 void CheckLaunches(const Graph& graph, bool memory_is_host) {
   ReplayOptions options;
   options.assume_groups = true;
-  auto plan = BuildPlan(graph, options, KernelRegistry::Builtin());
+  auto plan = BuildPlan(graph, options, FindBuiltinKernel);
   ASSERT_TRUE(plan) << plan.error().message;
   const auto planned = Lowered(graph, options, MakeDevice(memory_is_host), *plan);
   ASSERT_TRUE(planned) << planned.error().message;
@@ -104,7 +106,7 @@ TEST(Launches, CopiesOverTheBusAreSurrogatesOnADeviceWithMemoryOfItsOwn) {
     const auto graph = Graph::Build({}, {node});
     ASSERT_TRUE(graph);
     for (const bool is_cpu : {true, false}) {
-      auto plan = BuildPlan(*graph, {}, KernelRegistry::Builtin());
+      auto plan = BuildPlan(*graph, {}, FindBuiltinKernel);
       ASSERT_TRUE(plan);
       DeviceInfo info = MakeDevice(false);
       info.is_cpu = is_cpu;
@@ -138,7 +140,7 @@ TEST(Launches, OfAForeignTraceWithCountsAndMemoryNodes) {
   const auto graph = Graph::Load(TraceSet::Open((made / "out").string())->files.at(0));
   ASSERT_TRUE(graph) << graph.error().message;
   CheckLaunches(*graph, true);
-  const auto plan = BuildPlan(*graph, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(*graph, {}, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->work.size(), 4U);
   EXPECT_EQ(graph->op_class(0), OpClass::kMemcpy);

@@ -9,6 +9,8 @@
 
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
+#include "kernels/kernel.h"
+#include "replayer/engine/replay_options.h"
 
 namespace reprise {
 namespace {
@@ -34,7 +36,7 @@ TEST_P(MemoryPlanOfCapture, IsWithinTenPercentOfTheRecordedPeak) {
   for (const auto& [rank, file] : set->files) {
     const auto graph = Graph::Load(file);
     ASSERT_TRUE(graph) << graph.error().message;
-    const auto plan = BuildPlan(*graph, options, KernelRegistry::Builtin());
+    const auto plan = BuildPlan(*graph, options, FindBuiltinKernel);
     ASSERT_TRUE(plan) << plan.error().message;
     const auto lives = FindLifetimes(*graph, *plan);
     ASSERT_TRUE(lives) << lives.error().message;

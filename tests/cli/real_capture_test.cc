@@ -8,8 +8,8 @@
 
 #include "converters/converter.h"
 #include "et_schema/trace_set.h"
+#include "replayer/plan/timing_check.h"
 #include "replayer/plan/training_phases.h"
-#include "replayer/timeline/timing_check.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "costs/cost.h"
+#include "core/costs/cost.h"
 
 namespace reprise {
 

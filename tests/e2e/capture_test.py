@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""python/reprise_capture.py: against a stand-in torch that writes down what is asked of it, and,
+"""report/python/reprise_capture.py: against a stand-in torch that writes down what is asked of it, and,
 where PyTorch is installed (REPRISE_TORCH_PYTHON or this interpreter), for real."""
 import gzip
 import json

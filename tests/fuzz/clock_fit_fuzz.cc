@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "timing/clock_fit.h"
+#include "core/timing/clock_fit.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int32_t kRanks = 8;

@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "kernel_bench/bench_memory.h"
-#include "kernel_bench/kernel_bench.h"
 #include "kernels/baseline.h"
+#include "kernels/bench/bench_memory.h"
+#include "kernels/bench/kernel_bench.h"
 #include "kernels/ops/products/blas_product.h"
 #include "kernels/samples.h"
 #include "kernels/shared_library.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/costs/cost.h"
 #include "core/operator_table.h"
-#include "costs/cost.h"
 #include "kernels/backend.h"
 #include "kernels/host/torch_operators.h"
 #include "kernels/samples.h"

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <thread>
 
-#include "kernel_bench/bench_cases.h"
+#include "kernels/bench/bench_cases.h"
 #include "kernels/cpu/non_temporal_store.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"

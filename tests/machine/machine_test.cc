@@ -1,5 +1,5 @@
 // Every machine that is built in, what a file must say, and what --set does.
-#include "machine/machine.h"
+#include "predict/machine/machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "machine/catalogue.h"
-#include "machine/embedded_machines.h"
-#include "machine/fields.h"
-#include "machine/machine_file.h"
+#include "predict/machine/catalogue.h"
+#include "predict/machine/embedded_machines.h"
+#include "predict/machine/fields.h"
+#include "predict/machine/machine_file.h"
 
 namespace reprise {
 namespace {

@@ -7,7 +7,7 @@
 #include "predict/prediction_json.h"
 #include "predict/prediction_text.h"
 #include "predict/simulate.h"
-#include "workload/job/options.h"
+#include "predict/workload/job/options.h"
 
 namespace reprise {
 namespace {

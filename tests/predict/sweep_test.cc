@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "machine/catalogue.h"
-#include "workload/job/generate.h"
+#include "predict/machine/catalogue.h"
+#include "predict/workload/job/generate.h"
 
 namespace reprise {
 namespace {

@@ -246,7 +246,7 @@ class Schemas(unittest.TestCase):
                 reprise.Run(path)
 
     def test_every_column_of_the_program(self):
-        """Both kinds of file have the columns of run/schema.def, in that order."""
+        """Both kinds of file have the columns of report/run/schema.def, in that order."""
         for file, absent in (("rank0.sqlite", set()), ("run.sqlite", {"node_info", "records"})):
             with contextlib.closing(sqlite3.connect(made.real_run() / file)) as database:
                 there = {name for name, in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}

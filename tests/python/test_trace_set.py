@@ -173,5 +173,5 @@ class Descriptor(unittest.TestCase):
         shipped = (root / "python" / "reprise" / "et_def.binpb").read_bytes()
         self.assertEqual(descriptor_pb2.FileDescriptorSet.FromString(shipped),
                          descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()),
-                         "make it again: protoc --descriptor_set_out=python/reprise/et_def.binpb -Iet_schema et_def.proto")
+                         "make it again: protoc --descriptor_set_out=report/python/reprise/et_def.binpb -Iet_schema et_def.proto")
 

@@ -1,5 +1,5 @@
 // Which operation is which: sequences of keys, then operations with places, names and shapes.
-#include "recordings/align.h"
+#include "report/recordings/align.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,12 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "recordings/inference.h"
-#include "recordings/ranks.h"
-#include "recordings/read.h"
-#include "recordings/recording_difference.h"
-#include "recordings/run_power.h"
-#include "recordings/show.h"
+#include "report/recordings/inference.h"
+#include "report/recordings/ranks.h"
+#include "report/recordings/read.h"
+#include "report/recordings/recording_difference.h"
+#include "report/recordings/run_power.h"
+#include "report/recordings/show.h"
 
 namespace reprise {
 namespace {

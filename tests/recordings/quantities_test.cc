@@ -1,13 +1,13 @@
 // Numbers of recordings by name, made by hand: conditions, tables and figures take them.
-#include "recordings/quantities.h"
+#include "report/recordings/quantities.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "recordings/show.h"
 #include "report/compare/condition.h"
+#include "report/recordings/show.h"
 
 namespace reprise {
 namespace {

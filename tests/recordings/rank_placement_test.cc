@@ -1,10 +1,10 @@
 // When a rank's place counts as different from the others'.
-#include "recordings/rank_placement.h"
+#include "report/recordings/rank_placement.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "recordings/ranks.h"
+#include "report/recordings/ranks.h"
 
 namespace reprise {
 namespace {

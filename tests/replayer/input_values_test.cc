@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "kernels/kernel.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/plan/plan.h"
 #include "tests/replayer/small_trace.h"
 
@@ -22,7 +24,7 @@ std::map<std::int64_t, StorageLife> LivesOf(const ThreadTrace& trace,
   metadata.index_ranges = recorded;
   const auto graph = Graph::Build(metadata, trace.nodes);
   EXPECT_TRUE(graph);
-  const auto plan = BuildPlan(*graph, options, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(*graph, options, FindBuiltinKernel);
   EXPECT_TRUE(plan);
   const auto lives = FindLifetimes(*graph, *plan);
   EXPECT_TRUE(lives);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "kernels/backend.h"
+#include "kernels/kernel.h"
 #include "replayer/engine/estimate.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/plan/known_work.h"
 #include "replayer/plan/option_texts.h"
 #include "replayer/plan/plan.h"
@@ -25,7 +27,7 @@ Graph GraphOf(TraceMetadata metadata, std::vector<Node> nodes) {
 Graph GraphOf(const ThreadTrace& trace) { return GraphOf(trace.Metadata(0, 1), trace.nodes); }
 
 Plan PlanOf(const Graph& graph, const ReplayOptions& options = {}) {
-  auto plan = BuildPlan(graph, options, KernelRegistry::Builtin());
+  auto plan = BuildPlan(graph, options, FindBuiltinKernel);
   EXPECT_TRUE(plan) << plan.error().message;
   return std::move(*plan);
 }

@@ -12,7 +12,9 @@
 #include <thread>
 
 #include "collectives/algorithms/group.h"
+#include "kernels/kernel.h"
 #include "replayer/engine/engine.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/engine/watchdog.h"
 #include "replayer/plan/part.h"
 #include "tests/collectives/spmd.h"
@@ -131,7 +133,7 @@ class OrderRank {
     REPRISE_ASSIGN(Graph graph,
                    Graph::Build(set_.Metadata(rank), set_.nodes[static_cast<std::size_t>(rank)]));
     graph_.emplace(std::move(graph));
-    REPRISE_ASSIGN(plan_, BuildPlan(*graph_, options_, KernelRegistry::Builtin()));
+    REPRISE_ASSIGN(plan_, BuildPlan(*graph_, options_, FindBuiltinKernel));
     // Half of the sets have their collectives made of messages, each by another algorithm.
     constexpr std::array kAlgorithms = {"mpi",  "ring,chunk=64",      "direct,channels=1",
                                         "tree", "recursive_doubling", "hierarchical,node=2"};

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/dry.h"
+#include "replayer/plan/dry.h"
 #include "replayer/plan/option_texts.h"
 #include "replayer/plan/rank_mapping.h"
 #include "replayer/shared_set.h"

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "kernels/kernel.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/memory/memory_plan.h"
 #include "replayer/plan/option_texts.h"
 #include "tests/replayer/small_trace.h"
@@ -35,7 +37,7 @@ Graph Built(const ThreadTrace& trace) {
 
 TEST(Plan, RealOperationsSurrogatesTransfersAndHostTime) {
   const Graph graph = Built(Example());
-  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(graph, {}, FindBuiltinKernel);
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_EQ(plan->work[0].type, WorkType::kCompute);
   EXPECT_EQ(plan->work[0].mode, ReplayMode::kReal);
@@ -60,7 +62,7 @@ TEST(Plan, ModesAndGaps) {
   ASSERT_TRUE(ParseOpModes("gemm=skip", options));
   ASSERT_TRUE(ParseHostGaps("scale:0.5", options));
   options.time_scale = 3;
-  const auto plan = BuildPlan(graph, options, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(graph, options, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->work[0].mode, ReplayMode::kSkip);
   EXPECT_EQ(plan->work[1].mode, ReplayMode::kTimed);
@@ -73,7 +75,7 @@ TEST(Plan, OnlyWhatAThreadExecutesIsStretched) {
   ReplayOptions options;
   ASSERT_TRUE(ParseStretch("3", options));
   ASSERT_TRUE(ParseOpModes("gemm=timed", options));
-  const auto plan = BuildPlan(Built(Example()), options, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(Built(Example()), options, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->work[0].stretch, 1);
   EXPECT_EQ(plan->work[1].stretch, 3);  // a surrogate
@@ -83,7 +85,7 @@ TEST(Plan, OnlyWhatAThreadExecutesIsStretched) {
   trace.AddKernel(7);
   const auto graph = Graph::Build(trace.Metadata(), trace.nodes);
   ASSERT_TRUE(graph);
-  const auto on_stream = BuildPlan(*graph, options, KernelRegistry::Builtin());
+  const auto on_stream = BuildPlan(*graph, options, FindBuiltinKernel);
   ASSERT_TRUE(on_stream);
   EXPECT_EQ(on_stream->work[1].stretch, 1);
   EXPECT_EQ(on_stream->diagnostics.CountOf("not_stretched: on a device's stream"), 1U);
@@ -96,12 +98,12 @@ TEST(Plan, UnknownGroupIsRefusedUnlessTold) {
   trace.AddTransfer(spec, TensorValue(0, {64}));
   const Graph graph = Built(trace);
   ReplayOptions options;
-  const auto refused = BuildPlan(graph, options, KernelRegistry::Builtin());
+  const auto refused = BuildPlan(graph, options, FindBuiltinKernel);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::kBadInput);
   EXPECT_THAT(refused.error().message, HasSubstr("--assume-groups"));
   options.assume_groups = true;
-  EXPECT_TRUE(BuildPlan(graph, options, KernelRegistry::Builtin()));
+  EXPECT_TRUE(BuildPlan(graph, options, FindBuiltinKernel));
 }
 
 TEST(Plan, BadModesAreUsageErrorsThatNameTheChoices) {
@@ -128,7 +130,7 @@ TEST(Lifetimes, PersistentInputsTransfersAndIndexBounds) {
               {TensorValue(8, {4, 8})});
   trace.AddTransfer(AllReduceSpec(128), TensorValue(8, {4, 8}));
   const Graph graph = Built(trace);
-  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(graph, {}, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   const auto lives = FindLifetimes(graph, *plan);
   ASSERT_TRUE(lives);
@@ -148,7 +150,7 @@ TEST(Lifetimes, PersistentInputsTransfersAndIndexBounds) {
 
 std::int64_t NumberOf(const ThreadTrace& trace, std::int64_t incarnation) {
   const Graph graph = Built(trace);
-  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(graph, {}, FindBuiltinKernel);
   EXPECT_TRUE(plan);
   const auto lives = FindLifetimes(graph, *plan);
   EXPECT_TRUE(lives);
@@ -217,7 +219,7 @@ TEST(Lifetimes, FactorsOfProductsThroughCopies) {
   trace.AddOp("aten::mul_", {TensorValue(5, {8, 8}), TensorValue(6, {1})},
               {TensorValue(5, {8, 8})});
   const Graph graph = Built(trace);
-  const auto plan = BuildPlan(graph, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(graph, {}, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   const auto lives = FindLifetimes(graph, *plan);
   ASSERT_TRUE(lives);

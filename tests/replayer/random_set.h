@@ -8,7 +8,7 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
-#include "replayer/plan/options.h"
+#include "replayer/engine/replay_options.h"
 
 namespace reprise::testing {
 

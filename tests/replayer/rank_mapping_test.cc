@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "collectives/matching/matching.h"
+#include "kernels/kernel.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/plan/group_sizes.h"
 #include "replayer/plan/part.h"
 #include "replayer/plan/plan.h"
@@ -282,7 +284,7 @@ TEST(RankMapping, RewriteForMarksAndCountsTransfersToTheOutside) {
   ASSERT_TRUE(replayed);
   EXPECT_EQ(replayed->metadata().rank, 1);
   EXPECT_EQ(diagnostics.CountOf("transfer_outside"), 1U);
-  const auto plan = BuildPlan(*replayed, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(*replayed, {}, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->transfers.size(), 2U);
   const Work& send = plan->work[plan->transfers[0]];

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "replayer/replay.h"
-#include "run/run.h"
+#include "report/run/run.h"
 #include "tests/replayer/small_trace.h"
 
 namespace reprise {

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/timing/dry_run.h"
+#include "kernels/kernel.h"
+#include "replayer/engine/replay_options.h"
+#include "replayer/plan/graph_steps.h"
 #include "replayer/plan/plan.h"
-#include "replayer/timeline/graph_steps.h"
-#include "replayer/timeline/timing_graph.h"
+#include "replayer/plan/timing_graph.h"
 #include "tests/replayer/small_trace.h"
-#include "timing/dry_run.h"
 
 namespace reprise {
 namespace {
@@ -145,7 +147,7 @@ TEST(Selection, OneOccurrence) {
   EXPECT_THAT(Ids(part), ElementsAre(5, 6));
   EXPECT_EQ(part.deps(0).size(), 0U);
   EXPECT_EQ(DryEndNs(part), 140 * kUs);  // a single piece stays where it was
-  const auto plan = BuildPlan(part, {}, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(part, {}, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->work[0].gap_ns, 5 * kUs);  // after the range's start
   EXPECT_EQ(plan->frame.tail_ns, 0);
@@ -254,7 +256,7 @@ TEST(Selection, OtherStreamsKeepTheirTimeAndDoNotCount) {
   const Graph graph = recorder.Build({});
   ReplayOptions options;
   options.streams = {{0, 7}};
-  const auto plan = BuildPlan(graph, options, KernelRegistry::Builtin());
+  const auto plan = BuildPlan(graph, options, FindBuiltinKernel);
   ASSERT_TRUE(plan);
   EXPECT_TRUE(plan->work[*graph.FindId(2)].counts);
   const Work& other = plan->work[*graph.FindId(3)];

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "replayer/replay.h"
-#include "run/run.h"
+#include "report/run/run.h"
 #include "tests/replayer/stream_trace.h"
 
 namespace reprise {

@@ -1,4 +1,4 @@
-#include "replayer/timeline/timing_check.h"
+#include "replayer/plan/timing_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "replayer/timeline/trace_timeline.h"
+#include "replayer/plan/trace_timeline.h"
 
 #include <gtest/gtest.h>
 

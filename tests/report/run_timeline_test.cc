@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "run/clocks.h"
+#include "report/run/clocks.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

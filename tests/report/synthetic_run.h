@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "run/run.h"
+#include "report/run/run.h"
 
 namespace reprise {
 

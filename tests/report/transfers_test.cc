@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "report/analysis.h"
+#include "report/run/clocks.h"
 #include "report/values/report.h"
-#include "run/clocks.h"
 #include "tests/report/synthetic_run.h"
 
 namespace reprise {

@@ -1,5 +1,5 @@
 // Times of several hosts on one clock.
-#include "run/clocks.h"
+#include "report/run/clocks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

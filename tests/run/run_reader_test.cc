@@ -1,5 +1,5 @@
 // A run read in parts: an outline of all ranks, then some of them whole.
-#include "run/run_reader.h"
+#include "report/run/run_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "run/memory_need.h"
+#include "report/run/memory_need.h"
 #include "tests/run/run_directory.h"
 
 namespace reprise {

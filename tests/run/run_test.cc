@@ -1,5 +1,5 @@
 // A run on disk: what is written is read back, merged or not, killed or not, and damage is named.
-#include "run/run.h"
+#include "report/run/run.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

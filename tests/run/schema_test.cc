@@ -1,5 +1,6 @@
-// run/schema.def: every column comes back, is explained to users, and another version is refused.
-#include "run/schema.h"
+// report/run/schema.def: every column comes back, is explained to users, and another version is
+// refused.
+#include "report/run/schema.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,8 +10,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "run/run.h"
-#include "run/table_rows.h"
+#include "report/run/run.h"
+#include "report/run/table_rows.h"
 #include "tests/run/run_directory.h"
 
 namespace reprise {

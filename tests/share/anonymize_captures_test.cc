@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "converters/converter.h"
+#include "converters/share/anonymize/anonymize.h"
+#include "converters/share/anonymize/set_comparison.h"
+#include "converters/share/audit/audit.h"
 #include "et_schema/trace_set.h"
-#include "share/anonymize/anonymize.h"
-#include "share/anonymize/set_comparison.h"
-#include "share/audit/audit.h"
 #include "tests/converters/synthetic_capture.h"
 
 namespace reprise::pytorch {

@@ -1,5 +1,5 @@
 // Policies, names, times and sizes of an anonymized set, and that it is the original's otherwise.
-#include "share/anonymize/anonymize.h"
+#include "converters/share/anonymize/anonymize.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "converters/converter.h"
+#include "converters/share/anonymize/set_comparison.h"
+#include "converters/share/audit/audit.h"
 #include "et_schema/io.h"
-#include "share/anonymize/set_comparison.h"
-#include "share/audit/audit.h"
 #include "tests/converters/synthetic_capture.h"
 
 namespace reprise::pytorch {

@@ -1,5 +1,5 @@
 // What an audit finds, and what it reads from shapes.
-#include "share/audit/audit.h"
+#include "converters/share/audit/audit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

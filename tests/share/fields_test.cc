@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "share/anonymize/anonymize.h"
+#include "converters/share/anonymize/anonymize.h"
 #include "tests/et_schema/field_samples.h"
 #include "tests/et_schema/scratch_directory.h"
 #include "tests/et_schema/trace_files.h"

@@ -9,11 +9,11 @@
 #include <functional>
 
 #include "converters/converter.h"
+#include "converters/share/anonymize/anonymize.h"
+#include "converters/share/anonymize/keyed_hash.h"
+#include "converters/share/package/pack.h"
+#include "converters/share/package/unpack.h"
 #include "et_schema/io.h"
-#include "share/anonymize/anonymize.h"
-#include "share/anonymize/keyed_hash.h"
-#include "share/package/pack.h"
-#include "share/package/unpack.h"
 #include "tests/converters/synthetic_capture.h"
 
 namespace reprise::pytorch {

@@ -1,9 +1,9 @@
 // Captured transfers that share links: in the recording, and on the simulated machine.
-#include "simulator/captured_flows.h"
+#include "predict/simulator/captured_flows.h"
 
 #include <gtest/gtest.h>
 
-#include "simulator/scale.h"
+#include "predict/simulator/scale.h"
 #include "tests/simulator/jobs.h"
 
 namespace reprise {

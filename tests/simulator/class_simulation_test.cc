@@ -1,5 +1,5 @@
 // Classes of equal ranks: found, simulated once, and the same to the last bit as rank by rank.
-#include "simulator/class_simulation.h"
+#include "predict/simulator/class_simulation.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "machine/catalogue.h"
+#include "predict/machine/catalogue.h"
 #include "tests/simulator/jobs.h"
 
 namespace reprise {

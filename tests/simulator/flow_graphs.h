@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "simulator/max_min.h"
+#include "predict/simulator/max_min.h"
 
 namespace reprise {
 

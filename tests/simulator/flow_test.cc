@@ -7,9 +7,9 @@
 #include <map>
 #include <random>
 
-#include "machine/catalogue.h"
-#include "simulator/event_schedule.h"
-#include "simulator/link_loads.h"
+#include "predict/machine/catalogue.h"
+#include "predict/simulator/event_schedule.h"
+#include "predict/simulator/link_loads.h"
 #include "tests/simulator/jobs.h"
 
 namespace reprise {

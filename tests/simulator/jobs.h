@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "machine/catalogue.h"
-#include "simulator/class_simulation.h"
+#include "predict/machine/catalogue.h"
+#include "predict/simulator/class_simulation.h"
 
 namespace reprise {
 

@@ -1,5 +1,5 @@
 // Rates of flows that share links: by hand, against plain progressive filling, and by class.
-#include "simulator/max_min.h"
+#include "predict/simulator/max_min.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Times of transfers by hand, and what must hold for any machine.
-#include "simulator/network.h"
+#include "predict/simulator/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "machine/catalogue.h"
+#include "predict/machine/catalogue.h"
 
 namespace reprise {
 namespace {

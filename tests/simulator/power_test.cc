@@ -1,5 +1,5 @@
 // Power, clocks and temperatures: energy adds up, limits hold, and heat balances.
-#include "simulator/power.h"
+#include "predict/simulator/power.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <random>
 
 #include "core/sampled_energy.h"
-#include "machine/catalogue.h"
-#include "simulator/power_samples.h"
+#include "predict/machine/catalogue.h"
+#include "predict/simulator/power_samples.h"
 
 namespace reprise {
 namespace {

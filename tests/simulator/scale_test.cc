@@ -1,12 +1,12 @@
 // A small set by hand on two machines: operations, launches, transfers, slow ranks, jitter.
-#include "simulator/scale.h"
+#include "predict/simulator/scale.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "machine/catalogue.h"
+#include "predict/machine/catalogue.h"
 
 namespace reprise {
 namespace {

@@ -2,7 +2,7 @@
 // slow and licensed otherwise, so that only this test uses it.
 #include <gtest/gtest.h>
 
-#include "simulator/max_min.h"
+#include "predict/simulator/max_min.h"
 #include "tests/simulator/flow_graphs.h"
 #include "tests/skip.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks which folder may include which, that no folders include each other in a circle, and where
+"""Checks which library may include which, that no folders include each other in a circle, and where
 third-party headers and the backends' names stay.
 
 The layers are in cmake/layers.txt; a violation names file, line and rule.
@@ -14,19 +14,33 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def read_layers():
-    """cmake/layers.txt: what each folder may use, and the order of the folders within one."""
+    """cmake/layers.txt: what each library may use, and the order of the folders within one."""
     may_use, order = {}, {}
     for line in (ROOT / "cmake" / "layers.txt").read_text().splitlines():
-        if found := re.match(r"within (\w+): (.*)", line):
+        if found := re.match(r"within ([\w/]+): (.*)", line):
             order[found.group(1)] = found.group(2).split()
-        elif found := re.match(r"(\w+):([^[]*)\[.+\]$", line):
+        elif found := re.match(r"([\w/]+):([^[]*)\[.+\]$", line):
             may_use[found.group(1)] = found.group(2).split()
         elif line and not line.startswith("#"):
-            raise SystemExit(f"cmake/layers.txt: expected FOLDER: FOLDERS [PRODUCT], or within FOLDER: FOLDERS: {line}")
+            raise SystemExit(f"cmake/layers.txt: expected LIBRARY: LIBRARIES [PRODUCT], or within FOLDER: FOLDERS: {line}")
     return may_use, order
 
 
 MAY_USE, ORDER = read_layers()
+
+
+def library_of(name):
+    """The library that a file is in: the deepest folder of cmake/layers.txt. Empty: none."""
+    folder = folder_of(name)
+    while folder and folder not in MAY_USE:
+        folder = folder_of(folder)
+    return folder
+
+
+def folder_of(name):
+    return name.rpartition("/")[0]
+
+
 # Folders that include each other in a circle nevertheless → why.
 KNOWN_CIRCLES = {}
 # Folders in which no files include each other in a circle, either.
@@ -35,17 +49,17 @@ FREE_OF_CIRCLES = ("report/",)
 THIRD_PARTY = {
     r"mpi\.h": ["collectives/transport/mpi"],
     r"CL/": ["kernels/opencl/"],
-    r"sqlite3\.h": ["run/"],
+    r"sqlite3\.h": ["report/run/"],
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/timeline/perfetto"],
-    r"simdjson\.h|nlohmann/.*": ["core/json_fields", "core/parse_json", "converters/", "share/", "et_schema/", "machine/",
-                                  "report/", "run/", "workload/", "kernel_bench/", "recordings/", "predict/", "cli/"],
+    r"simdjson\.h|nlohmann/.*": ["core/json_fields", "core/parse_json", "converters/", "et_schema/", "report/",
+                                  "kernels/bench/", "predict/", "cli/"],
     r"tbb/.*|oneapi/tbb.*": ["kernels/cpu/parallel_for", "replayer/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
     r"event2/.*": ["cli/runs/prometheus_server"],
     r"dnnl.*": ["kernels/"],
-    r"nettle/.*": ["share/anonymize/keyed_hash"],
-    r"archive\.h|archive_entry\.h": ["share/package/"],
+    r"nettle/.*": ["converters/share/anonymize/keyed_hash"],
+    r"archive\.h|archive_entry\.h": ["converters/share/package/"],
 }
 # Only cli/ ends the process, reads the environment or prints results.
 FORBIDDEN_BELOW_CLI = re.compile(
@@ -61,28 +75,28 @@ def sources():
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], check=True,
                             capture_output=True, text=True).stdout.split("\n")
     return [ROOT / name for name in listed
-            if name.endswith((".cc", ".h")) and name.split("/")[0] in MAY_USE
+            if name.endswith((".cc", ".h")) and library_of(name)
             and (ROOT / name).is_file()]
 
 
 def check(path):
     relative = path.relative_to(ROOT).as_posix()
-    folder = relative.split("/")[0]
+    library = library_of(relative)
     for number, line in enumerate(path.read_text().split("\n"), 1):
         where = f"{relative}:{number}"
         include = re.match(r'\s*#include\s+[<"]([^>"]+)[>"]', line)
         if include:
             header = include.group(1)
-            used = header.split("/")[0]
-            if used in MAY_USE and used != folder and used not in MAY_USE[folder]:
-                yield f"{where}: {folder}/ may not use {used}/ ({header})"
+            used = library_of(header)
+            if used and used != library and used not in MAY_USE[library]:
+                yield f"{where}: {library}/ may not use {used}/ ({header})"
             for pattern, allowed in THIRD_PARTY.items():
                 if re.fullmatch(pattern + ("" if pattern.endswith(("h", "*")) else ".*"), header) \
                         and not any(relative.startswith(prefix) for prefix in allowed):
                     yield f"{where}: {header} belongs to {', '.join(allowed)}"
             continue
         code = re.sub(r'"(?:\\.|[^"\\])*"', '""', line.split("//")[0])
-        if folder != "cli" and FORBIDDEN_BELOW_CLI.search(code):
+        if not relative.startswith("cli/") and FORBIDDEN_BELOW_CLI.search(code):
             yield f"{where}: exit, environment and stdout belong to cli/: {line.strip()}"
         if BAD_NAMES.search(code):
             yield f"{where}: no Manager, Helper, Util: {line.strip()}"
@@ -92,12 +106,8 @@ def includes(path):
     """The project's own headers that a file includes, by line."""
     for number, line in enumerate(path.read_text().split("\n"), 1):
         include = re.match(r'\s*#include\s+"([^"]+)"', line)
-        if include and include.group(1).split("/")[0] in MAY_USE:
+        if include and library_of(include.group(1)):
             yield number, include.group(1)
-
-
-def folder_of(name):
-    return name.rpartition("/")[0]
 
 
 def place_in_order(order, folder):
@@ -112,12 +122,12 @@ def check_order(files):
         own = folder_of(name)
         for number, header in includes(path):
             used = folder_of(header)
-            order = ORDER.get(header.split("/")[0])
+            order = ORDER.get(library_of(header))
             if order is None or used == own:
                 continue
             if order[place_in_order(order, used)] == "*":
                 yield f"{name}:{number}: {used}/ is a plug-in, whose headers are its own ({header})"
-            elif own.split("/")[0] == header.split("/")[0] \
+            elif library_of(name) == library_of(header) \
                     and place_in_order(order, used) > place_in_order(order, own):
                 yield f"{name}:{number}: {own}/ comes before {used}/ ({header}), see docs/architecture.md"
 

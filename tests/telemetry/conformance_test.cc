@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/clock.h"
-#include "telemetry/source.h"
+#include "report/telemetry/source.h"
 #include "tests/telemetry/fixture_root.h"
 #include "tests/telemetry/stand_in.h"
 

@@ -1,7 +1,7 @@
 // Where devices and processes sit, from made-up /proc and /sys and a stand-in for NVIDIA's library.
 #include <gtest/gtest.h>
 
-#include "telemetry/process_placement.h"
+#include "report/telemetry/process_placement.h"
 #include "tests/telemetry/fixture_root.h"
 #include "tests/telemetry/stand_in.h"
 

@@ -1,5 +1,5 @@
 // What a Prometheus server reads.
-#include "telemetry/prometheus_text.h"
+#include "report/telemetry/prometheus_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "telemetry/sampler.h"
+#include "report/telemetry/sampler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "telemetry/source.h"
+#include "report/telemetry/source.h"
 
 namespace reprise {
 

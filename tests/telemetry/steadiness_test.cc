@@ -1,5 +1,5 @@
 // When a warm-up may end.
-#include "telemetry/steadiness.h"
+#include "report/telemetry/steadiness.h"
 
 #include <gtest/gtest.h>
 

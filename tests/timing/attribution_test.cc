@@ -1,4 +1,4 @@
-#include "timing/attribution.h"
+#include "core/timing/attribution.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

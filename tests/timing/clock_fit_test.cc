@@ -1,4 +1,4 @@
-#include "timing/clock_fit.h"
+#include "core/timing/clock_fit.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "timing/dry_run.h"
+#include "core/timing/dry_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

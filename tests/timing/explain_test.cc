@@ -1,4 +1,4 @@
-#include "timing/explain.h"
+#include "core/timing/explain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-// Small timing graphs by hand for the tests of timing/.
+// Small timing graphs by hand for the tests of core/timing/.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "timing/dry_run.h"
+#include "core/timing/dry_run.h"
 
 namespace reprise {
 

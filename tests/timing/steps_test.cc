@@ -1,4 +1,4 @@
-#include "timing/steps.h"
+#include "core/timing/steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

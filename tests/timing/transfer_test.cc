@@ -1,4 +1,4 @@
-#include "timing/transfer.h"
+#include "core/timing/transfer.h"
 
 #include <gtest/gtest.h>
 

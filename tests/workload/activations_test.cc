@@ -4,9 +4,9 @@
 
 #include <numeric>
 
-#include "workload/job/generate.h"
-#include "workload/job/parse.h"
-#include "workload/routing.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/parse.h"
+#include "predict/workload/routing.h"
 
 namespace reprise {
 namespace {

@@ -6,8 +6,8 @@
 #include <random>
 #include <string>
 
-#include "workload/job/generate.h"
-#include "workload/job/parse.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/parse.h"
 
 namespace reprise {
 namespace {

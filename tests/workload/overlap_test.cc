@@ -5,8 +5,8 @@
 #include <set>
 #include <vector>
 
-#include "workload/job/generate.h"
-#include "workload/job/parse.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/parse.h"
 
 namespace reprise {
 namespace {

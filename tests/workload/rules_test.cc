@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "workload/job/generate.h"
-#include "workload/job/parse.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/parse.h"
 
 namespace reprise {
 namespace {

@@ -3,14 +3,14 @@
 // file.
 #include <gmock/gmock.h>
 
+#include "core/timing/dry_run.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
-#include "replayer/timeline/timing_graph.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/parse.h"
+#include "predict/workload/schedule.h"
+#include "replayer/plan/timing_graph.h"
 #include "tests/et_schema/scratch_directory.h"
-#include "timing/dry_run.h"
-#include "workload/job/generate.h"
-#include "workload/job/parse.h"
-#include "workload/schedule.h"
 
 namespace reprise {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "converters/pytorch/edges/rank_timeline.h"
-#include "timing/steps.h"
+#include "core/timing/steps.h"
 
 namespace reprise::pytorch {
 

@@ -68,8 +68,8 @@ struct Timeline {
 // Of the step in which the host launched or issued it, or began it; −1: outside the steps.
 [[nodiscard]] std::int32_t StepOf(const RankCapture& rank, const Item& item);
 
-// Gives marked steps their true begins and ends (timing/steps.h): devices and transfers may go on
-// when the program has marked the next step.
+// Gives marked steps their true begins and ends (core/timing/steps.h): devices and transfers may go
+// on when the program has marked the next step.
 void FrameSteps(RankCapture& rank, const Timeline& timeline);
 
 // Whether an item reads and writes the data of its tensors (views and allocations do not).

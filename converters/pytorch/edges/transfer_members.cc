@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "converters/comm_sizes.h"
-#include "timing/transfer.h"
+#include "core/timing/transfer.h"
 
 namespace reprise::pytorch {
 namespace {

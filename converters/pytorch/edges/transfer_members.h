@@ -8,8 +8,8 @@
 #include "converters/pytorch/rank/rank_capture.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
+#include "core/timing/clock_fit.h"
 #include "et_schema/trace_set.h"
-#include "timing/clock_fit.h"
 
 namespace reprise::pytorch {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "timing/transfer.h"
+#include "core/timing/transfer.h"
 
 namespace reprise::pytorch {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "core/costs/call_meaning.h"
 #include "core/operator_arguments.h"
-#include "costs/call_meaning.h"
 #include "kernels/device_lowering.h"
 #include "kernels/ops/random/random_draw.h"
 #include "kernels/views.h"

@@ -1,4 +1,4 @@
-// Calls that stand for other calls (costs/steps.h), which their own kernels run one after the
+// Calls that stand for other calls (core/costs/steps.h), which their own kernels run one after the
 // other.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A device's limits (kernel_bench/probe.h): copies of 16 bytes, and chains of multiply-adds in
+// A device's limits (kernels/bench/probe.h): copies of 16 bytes, and chains of multiply-adds in
 // registers.
 #if HAVE_FP16
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable

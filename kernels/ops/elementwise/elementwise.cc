@@ -4,8 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "core/costs/call_meaning.h"
 #include "core/operator_arguments.h"
-#include "costs/call_meaning.h"
 #include "kernels/ops/common/parsed_kernel.h"
 #include "kernels/ops/elementwise/elementwise_call.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "costs/cost.h"
+#include "core/costs/cost.h"
 #include "kernels/ops/common/float_math.h"
 #include "kernels/ops/common/host_clones.h"
 

@@ -8,7 +8,7 @@ namespace reprise {
 
 struct ElementwiseOp {
   std::string_view name;
-  double flops = 0;  // per element: costs/formulas.def
+  double flops = 0;  // per element: core/costs/formulas.def
   // Group, and position within the group's program (elementwise.cl); -1: not for this kind.
   int float_group = -1;
   int float_position = -1;

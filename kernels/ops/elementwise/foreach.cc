@@ -1,9 +1,9 @@
 // Operators over lists of tensors, as the single operators that they stand for: one call a tensor.
 #include <string>
 
+#include "core/costs/steps.h"
 #include "core/operator_arguments.h"
 #include "core/operator_table.h"
-#include "costs/steps.h"
 #include "kernels/ops/common/call_steps.h"
 #include "kernels/samples.h"
 

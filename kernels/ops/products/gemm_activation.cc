@@ -1,5 +1,5 @@
 // A matrix product with its activation: aten::addmm, then aten::relu_ or aten::gelu_ on the result.
-#include "costs/steps.h"
+#include "core/costs/steps.h"
 #include "kernels/ops/common/call_steps.h"
 #include "kernels/samples.h"
 

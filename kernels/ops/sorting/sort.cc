@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "costs/call_meaning.h"
+#include "core/costs/call_meaning.h"
 #include "kernels/cpu/parallel_for.h"
 #include "kernels/ops/common/host_floats.h"
 #include "kernels/ops/common/host_values.h"

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "telemetry/amd_metrics_table.h"
+#include "report/telemetry/amd_metrics_table.h"
 #include "tests/telemetry/stand_ins/script.h"
 
 namespace reprise::stand_in {

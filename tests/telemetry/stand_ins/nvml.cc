@@ -1,7 +1,7 @@
 // Stands in for libnvidia-ml.so.1. Numbers: "gpus"; per GPU the raw value of each function by its
 // metric's name ("0.power_usage"), of each field ("0.field.186.0": field, scope; no number: the
 // default below) and its type ("0.field.197.0.type").
-#include "telemetry/nvml_api.h"
+#include "report/telemetry/nvml_api.h"
 #include "tests/telemetry/stand_ins/script.h"
 
 namespace {

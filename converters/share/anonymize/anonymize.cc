@@ -1,0 +1,216 @@
+#include "converters/share/anonymize/anonymize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "converters/output_files.h"
+#include "core/for_each_read.h"
+#include "core/parallel.h"
+#include "core/version.h"
+#include "et_schema/io.h"
+#include "et_schema/trace_set.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Ids become numbers in the order of the old ones. "0" stays: simulators take it for all ranks.
+// A folded set names the roles of groups in their place.
+std::map<std::string, std::string> NewGroupIds(const TraceSet& set) {
+  std::map<std::string, std::string> ids;
+  int next = 1;
+  if (set.classes) {
+    for (const GroupRole& role : set.classes->roles()) {
+      ids[role.role] = std::to_string(next++);
+    }
+    return ids;
+  }
+  for (const auto& [id, group] : set.groups) {
+    ids[id] = id == "0" ? id : std::to_string(next++);
+  }
+  return ids;
+}
+
+class GroupNames {
+ public:
+  GroupNames(const AnonymizerSetting& setting, FieldTally& tally)
+      : setting_(setting), tally_(tally) {}
+
+  [[nodiscard]] std::string Id(const std::string& old_id) const {
+    const bool kept = Take(Field::kPgName) == Action::kKeep;
+    Take(Field::kGroupRanks);
+    return kept ? old_id : setting_.groups.at(old_id);
+  }
+  [[nodiscard]] std::string Description(const std::string& description) const {
+    if (description.empty()) {
+      return {};
+    }
+    const Action action = Take(Field::kGroupDescription);
+    return action == Action::kKeep  ? description
+           : action == Action::kMap ? setting_.hash.Name("text", description)
+                                    : std::string();
+  }
+
+ private:
+  Action Take(Field field) const { return tally_.Take(setting_.policy, field); }
+  const AnonymizerSetting& setting_;
+  FieldTally& tally_;
+};
+
+std::map<std::string, ProcessGroup> NewGroups(const TraceSet& set, const GroupNames& names) {
+  std::map<std::string, ProcessGroup> groups;
+  for (const auto& [old_id, group] : set.groups) {
+    const std::string id = names.Id(old_id);
+    groups[id] = {
+        .id = id, .description = names.Description(group.description), .ranks = group.ranks};
+  }
+  return groups;
+}
+
+// The same classes and groups under the new names; `files` by class.
+Result<RankClasses> NewClasses(const RankClasses& classes, const std::vector<std::string>& files,
+                               const GroupNames& names) {
+  std::vector<RankClass> renamed = classes.classes();
+  for (std::size_t i = 0; i < renamed.size(); ++i) {
+    renamed[i].file = fs::path(files[i]).filename().string();
+  }
+  std::vector<GroupRole> roles = classes.roles();
+  for (GroupRole& role : roles) {
+    role.role = names.Id(role.role);
+    role.description = names.Description(role.description);
+  }
+  return RankClasses::Create(classes.world_size(), std::move(renamed), std::move(roles));
+}
+
+// Hosts become numbers in the order of their first ranks.
+Result<std::map<std::string, std::string>> NewHosts(const TraceSet& set) {
+  std::map<std::string, std::string> hosts;
+  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(one.path));
+    if (const std::string& host = reader->metadata().placement.host; !host.empty()) {
+      hosts.try_emplace(host, NumberedHost(hosts.size()));
+    }
+  }
+  return hosts;
+}
+
+// The earliest base of the set, on the clock on which the new bases will be.
+Result<std::int64_t> OriginNs(const TraceSet& set, const Policy& policy) {
+  const bool folded = policy.Of(Field::kClock) == Action::kMap;
+  std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
+  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(one.path));
+    const TraceMetadata& metadata = reader->metadata();
+    origin_ns = std::min(origin_ns, metadata.base_ns + (folded ? metadata.clock_offset_ns : 0));
+  }
+  return origin_ns;
+}
+
+Result<AnonymizerSetting> MakeSetting(const AnonymizeRequest& request, const TraceSet& set) {
+  REPRISE_ASSIGN(KeyedHash hash, request.salt_file.empty()
+                                     ? KeyedHash::Random()
+                                     : KeyedHash::FromFile(request.salt_file));
+  REPRISE_ASSIGN(Vocabulary vocabulary, Vocabulary::Create(request.public_names));
+  REPRISE_ASSIGN(const std::int64_t origin_ns, OriginNs(set, request.policy));
+  REPRISE_ASSIGN(auto hosts, NewHosts(set));
+  return AnonymizerSetting{.policy = request.policy,
+                           .vocabulary = std::move(vocabulary),
+                           .hash = hash,
+                           .times = TimeMap(request.policy.durations, hash),
+                           .sizes = SizeMap(request.policy.shapes, hash),
+                           .groups = NewGroupIds(set),
+                           .hosts = std::move(hosts),
+                           .origin_ns = origin_ns};
+}
+
+struct RankResult {
+  Status status;
+  std::uint64_t nodes = 0;
+  FieldTally fields;
+  Diagnostics unknown;
+};
+
+Status AnonymizeRank(const AnonymizerSetting& setting, const std::string& from,
+                     const std::string& to, RankResult& result) {
+  REPRISE_ASSIGN(const RankRenaming renaming, RankRenaming::Read(from));
+  Anonymizer anonymizer(setting, renaming);
+  REPRISE_ASSIGN(const auto writer, EtWriter::Create(to, anonymizer.Header()));
+  REPRISE_ASSIGN(const auto reader, EtReader::OpenAsItStands(from));
+  REPRISE_TRY(ForEachRead<Node>(
+      *reader, [&](const Node& node) { return writer->Write(anonymizer.Apply(node)); }));
+  result.nodes = renaming.nodes;
+  result.fields = anonymizer.tally();
+  result.unknown = renaming.diagnostics;
+  return writer->Close();
+}
+
+Status WriteNote(const std::string& path, const AnonymizeRequest& request) {
+  const nlohmann::ordered_json note = {
+      {"format", "reprise-anonymized-1"},
+      {"policy", {{"name", request.policy.name}, {"sha256", request.policy.sha256}}},
+      {"durations", Name(request.policy.durations)},
+      {"shapes", Name(request.policy.shapes)},
+      {"reprise_version", kVersion}};
+  std::ofstream out(path, std::ios::binary);
+  out << note.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  return out.flush() ? Status{} : EnvironmentError(fmt::format("{}: cannot be written", path));
+}
+
+}  // namespace
+
+Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
+  std::error_code error;
+  if (fs::equivalent(request.input_directory, request.output_directory, error)) {
+    return UsageError(fmt::format("{} is the set itself; give another directory for the result",
+                                  request.output_directory));
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
+  const bool named = request.policy.Of(Field::kSetName) == Action::kKeep;
+  const std::string name = named ? set.name : "trace";
+  REPRISE_ASSIGN(OutputFiles output,
+                 set.classes
+                     ? OutputFiles::FoldedDirectory(request.output_directory, name, request.force)
+                     : OutputFiles::Directory(request.output_directory, name, request.force));
+  REPRISE_ASSIGN(const AnonymizerSetting setting, MakeSetting(request, set));
+  const std::vector<TraceSet::DistinctRank> files = set.DistinctRanks();
+  // Its rank's, or its class's.
+  const auto number = [&set](const TraceSet::DistinctRank& file) {
+    return set.classes ? static_cast<std::int32_t>(set.classes->IndexOf(file.rank)) : file.rank;
+  };
+  std::vector<RankResult> results(files.size());
+  ForEachInParallel(files.size(), [&](std::size_t i) {
+    results[i].status =
+        AnonymizeRank(setting, files[i].file, output.Temporary(number(files[i])), results[i]);
+  });
+  AnonymizeReport report;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    REPRISE_TRY(results[i].status);
+    report.ranks.push_back(
+        {files[i].rank, files[i].alike, output.Final(number(files[i])), results[i].nodes});
+    report.fields.Add(results[i].fields);
+    report.unknown.Merge(results[i].unknown);
+  }
+  const GroupNames names(setting, report.fields);
+  const fs::path temporary = fs::path(output.Temporary(number(files.front()))).parent_path();
+  REPRISE_TRY(WriteNote((temporary / kAnonymizedFile).string(), request));
+  if (!set.classes) {
+    REPRISE_TRY(output.Publish(NewGroups(set, names)));
+    return report;
+  }
+  std::vector<std::string> class_files;
+  for (std::size_t i = 0; i < set.classes->classes().size(); ++i) {
+    class_files.push_back(output.Final(static_cast<std::int32_t>(i)));
+  }
+  REPRISE_ASSIGN(const RankClasses classes, NewClasses(*set.classes, class_files, names));
+  REPRISE_TRY(output.Publish(classes));
+  return report;
+}
+
+}  // namespace reprise

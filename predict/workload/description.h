@@ -1,0 +1,144 @@
+// A training job as data: the model's shape, how it is laid out on ranks, the batch and the
+// schedule. Everything that the generator writes follows from it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace reprise {
+
+// Sizes in elements.
+struct ModelShape {
+  std::string family = "gpt";  // predict/workload/families.def
+  std::int64_t layers = 0, hidden = 0, heads = 0;
+  std::int64_t kv_heads = 0;   // heads of keys and values; heads: no grouping
+  std::int64_t head_size = 0;  // hidden / heads
+  std::int64_t ffn = 0;        // inner width of the feed-forward block
+  bool gated_ffn = false;      // three matrices (SwiGLU) in place of two
+  std::int64_t vocab = 0, sequence = 0;
+  std::int64_t experts = 0, top_k = 0;    // 0: dense
+  std::optional<double> capacity_factor;  // of an expert's even share; none: no limit
+  bool drop_tokens = false;               // beyond capacity: dropped; else all are padded to it
+  DType dtype = DType::kBFloat16;
+
+  // What the family presets and a description may change.
+  bool rms_norm = false, bias = true, tied_embeddings = true;
+  bool rotary = false;          // else learned positions
+  bool causal = true;           // attention sees earlier tokens only
+  bool fused_qkv = true;        // one matrix for queries, keys and values
+  bool fused_attention = true;  // else scores, softmax and their product are written
+  bool batch_first = false;     // activations are (batch, sequence, …), not Megatron's order
+  double dropout = 0;           // of embeddings, attention and both residual branches
+  std::string count_exchange = "all_gather";  // of tokens per expert: all_gather, all_to_all, none
+
+  // Vision transformers.
+  std::int64_t image = 0, patch = 0, channels = 3, classes = 0;
+  // Recommendation models: tables of `rows` by hidden, looked up `lookups` times a sample.
+  std::vector<std::int64_t> tables;
+  std::int64_t lookups = 0, dense_features = 0;
+  std::vector<std::int64_t> bottom_mlp, top_mlp;  // widths of the layers
+  bool operator==(const ModelShape&) const = default;
+};
+
+// The model's sizes by the names that descriptions give them, with the least that each may be, in
+// general and of the families that have other models.
+struct ModelSize {
+  std::string_view name;
+  std::int64_t ModelShape::*of;
+  std::int64_t least, least_vit, least_dlrm;
+};
+inline constexpr ModelSize kModelSizes[] = {
+    {"layers", &ModelShape::layers, 1, 1, 1},
+    {"hidden", &ModelShape::hidden, 1, 1, 1},
+    {"heads", &ModelShape::heads, 1, 1, 0},
+    {"kv_heads", &ModelShape::kv_heads, 1, 1, 0},
+    {"head_size", &ModelShape::head_size, 1, 1, 0},
+    {"ffn", &ModelShape::ffn, 1, 1, 0},
+    {"vocab", &ModelShape::vocab, 1, 0, 0},
+    {"sequence", &ModelShape::sequence, 1, 1, 0},
+    {"experts", &ModelShape::experts, 0, 0, 0},
+    {"top_k", &ModelShape::top_k, 0, 0, 0},
+    {"image", &ModelShape::image, 0, 1, 0},
+    {"patch", &ModelShape::patch, 0, 1, 0},
+    {"channels", &ModelShape::channels, 1, 1, 1},
+    {"classes", &ModelShape::classes, 0, 1, 0},
+    {"lookups", &ModelShape::lookups, 0, 0, 0},
+    {"dense_features", &ModelShape::dense_features, 0, 0, 1},
+};
+
+// Ranks are numbered as Megatron numbers them: tensor, context, data (experts innermost), pipeline.
+struct Layout {
+  std::int64_t tp = 1, pp = 1, dp = 1, ep = 1, cp = 1;
+  bool fsdp = false, sequence_parallel = false;
+  bool distributed_optimizer = false;  // optimizer states divided among data-parallel ranks
+  // Hidden states travel between stages in tp parts, and are gathered from them (Narayanan et al.
+  // 2021, arXiv 2104.04473, section 4.1). With sequence parallelism they are in parts already.
+  bool scatter_gather = false;
+  bool vocab_parallel = true;                  // embedding and head are divided, too, if tp > 1
+  bool reshard_root = true;                    // FSDP: embedding and head are gathered again, too
+  std::vector<std::int64_t> layers_per_stage;  // of each stage in order; empty: equal
+  [[nodiscard]] std::int64_t ranks() const { return tp * cp * dp * pp; }
+  bool operator==(const Layout&) const = default;
+};
+
+// How tokens choose experts.
+struct Routing {
+  bool balanced = true;
+  double zipf = 0;         // exponent: the k-th expert gets a share of 1 / k^zipf
+  std::uint64_t seed = 0;  // which expert is the k-th, by layer and micro-batch
+  bool operator==(const Routing&) const = default;
+};
+
+struct Overlap {
+  bool tp = false, grad = false, param = false;
+  bool operator==(const Overlap&) const = default;
+};
+
+enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+
+struct Workload {
+  std::string name;    // of the set
+  std::string source;  // of a preset's numbers
+  ModelShape model;
+  Layout layout;
+  std::int64_t global_batch = 0, micro_batch = 0;  // sequences, images or samples
+  std::string schedule = "1f1b";                   // predict/workload/schedule.cc
+  std::int64_t virtual_stages = 1;                 // of each rank: interleaved
+  Recompute recompute = Recompute::kNone;
+  Overlap overlap;
+  Routing routing;
+  std::string optimizer = "adam";   // adam, adamw, sgd
+  bool separate_optimizer = false;  // one call an operator and parameter, as PyTorch's for-loop
+  double clip = 1.0;                // of the gradient's norm; 0: neither norm nor clipping
+  DType gradient_dtype = DType::kUnknown;  // of sums and transfers; unknown: float32
+  std::int64_t bucket_bytes = 0;           // of gradients in one transfer; 0: by size of the job
+  // The host waits for its device after each pass and each receive, as Megatron-LM's timers and its
+  // transfers between stages make it.
+  bool synchronize = false;
+  std::string device = "cuda";  // cpu: operators compute on the host thread
+  std::int64_t steps = 1;
+  // Leaves out embedding, head, loss and optimizer: what schedules are examined with.
+  bool layers_only = false;
+
+  // Micro-batches that each pipeline takes a step.
+  [[nodiscard]] std::int64_t micro_batches() const {
+    return global_batch / (layout.dp * micro_batch);
+  }
+  [[nodiscard]] DType GradientType() const {
+    return gradient_dtype == DType::kUnknown ? DType::kFloat32 : gradient_dtype;
+  }
+  // Parameters in 16 bits, with sums, masters and states in 32.
+  [[nodiscard]] bool MixedPrecision() const { return SizeOf(model.dtype) < 4; }
+  // Layers of each stage of the pipeline, counted through all virtual stages: pp * virtual_stages
+  // numbers; chunk c of stage p is number c * pp + p.
+  [[nodiscard]] std::vector<std::int64_t> LayersOfChunks() const;
+  bool operator==(const Workload&) const = default;
+};
+
+}  // namespace reprise

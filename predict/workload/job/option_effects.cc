@@ -1,0 +1,108 @@
+// Options of a job that change nothing in it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "predict/workload/job/options.h"
+
+namespace reprise {
+namespace {
+
+bool IsDlrm(const Workload& w) { return !w.model.tables.empty(); }
+
+// Each gives the reason why the option has no effect; empty where it has one.
+std::string WhyNoRouting(const JobOptions& /*options*/, const Workload& w) {
+  return w.model.experts == 0 ? "says how tokens choose experts, and the model has none" : "";
+}
+std::string WhyNoSeed(const JobOptions& options, const Workload& w) {
+  if (std::string why = WhyNoRouting(options, w); !why.empty()) {
+    return why;
+  }
+  return w.routing.balanced ? "says which experts get more tokens, and with balanced routing none "
+                              "does; give --routing zipf:A, too"
+                            : "";
+}
+std::string WhyNoSequence(const JobOptions& /*options*/, const Workload& w) {
+  return IsDlrm(w)                 ? "is of tokens, and a recommendation model has none"
+         : w.model.family == "vit" ? "follows from a vision transformer's image and patches"
+                                   : "";
+}
+std::string WhyNoRecompute(const JobOptions& /*options*/, const Workload& w) {
+  return IsDlrm(w) && w.recompute != Recompute::kNone
+             ? "is of a transformer's layers, and a recommendation model has none"
+             : "";
+}
+std::string WhyNoExperts(const JobOptions& options, const Workload& w) {
+  return IsDlrm(w) && options.ep.value_or(w.layout.dp) != w.layout.dp
+             ? fmt::format(
+                   "follows from data parallelism ({}): a recommendation model's tables "
+                   "are divided among all of these ranks",
+                   w.layout.dp)
+             : "";
+}
+std::string WhyNoDistributedOptimizer(const JobOptions& options, const Workload& w) {
+  return options.distributed_optimizer.value_or(false) && w.layout.fsdp
+             ? "divides optimizer states, which fsdp divides already"
+             : "";
+}
+// Of several parts one is enough: scripts give the same list to all layouts.
+std::string WhyNoOverlap(const JobOptions& options, const Workload& w) {
+  const Layout& l = w.layout;
+  std::string why;
+  for (const std::string& part : *options.overlap) {
+    if (part == "tp" && l.tp == 1) {
+      why = "has tp, and there are no transfers of tensor parallelism: tp is 1";
+    } else if (part == "grad" && l.dp * l.cp == 1) {
+      why = "has grad, and no gradients are summed: dp is 1";
+    } else if (part == "param" && !l.fsdp && !l.distributed_optimizer) {
+      why =
+          "has param, and no parameters are gathered; give --fsdp or --distributed-optimizer, too";
+    } else {
+      return "";
+    }
+  }
+  return why;
+}
+
+struct EffectOfOption {
+  const char* name;
+  std::vector<const char*> depends;  // on other options than the model
+  std::string (*why)(const JobOptions& options, const Workload& workload);
+};
+
+const std::vector<EffectOfOption>& AllEffects() {
+  static const std::vector<EffectOfOption> effects = {
+      {"routing", {}, WhyNoRouting},
+      {"seed", {"routing"}, WhyNoSeed},
+      {"sequence", {}, WhyNoSequence},
+      {"recompute", {}, WhyNoRecompute},
+      {"ep", {"dp", "ranks"}, WhyNoExperts},
+      {"distributed-optimizer", {"fsdp"}, WhyNoDistributedOptimizer},
+      {"overlap",
+       {"tp", "pp", "cp", "dp", "ranks", "fsdp", "distributed-optimizer"},
+       WhyNoOverlap}};
+  return effects;
+}
+
+}  // namespace
+
+Status CheckEffects(const JobOptions& options, const Workload& workload,
+                    const std::set<std::string>& swept) {
+  const auto given = GivenJobOptions(options);
+  for (const EffectOfOption& effect : AllEffects()) {
+    const bool may_have_one = std::ranges::any_of(
+        effect.depends, [&swept](const char* name) { return swept.contains(name); });
+    if (!given.contains(effect.name) || may_have_one) {
+      continue;
+    }
+    if (const std::string why = effect.why(options, workload); !why.empty()) {
+      return UsageError(fmt::format("--{}{} has no effect on {}: it {}; leave it out",
+                                    swept.contains(effect.name) ? "sweep " : "", effect.name,
+                                    options.what, why));
+    }
+  }
+  return {};
+}
+
+}  // namespace reprise

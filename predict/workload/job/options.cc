@@ -1,0 +1,239 @@
+#include "predict/workload/job/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/nearest.h"
+#include "core/shown_text.h"
+#include "core/text.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/parse.h"
+
+namespace reprise {
+namespace {
+
+std::vector<std::string> JobOptionNames() {
+  std::vector<std::string> names;
+  for (const JobOption& option : AllJobOptions()) {
+    names.emplace_back(option.name);
+  }
+  return names;
+}
+
+std::vector<std::string> PartsOf(const std::string& text) {
+  const std::vector<std::string_view> parts = SplitText(text, '+');
+  return {parts.begin(), parts.end()};
+}
+
+Result<std::int64_t> ParseOptionNumber(const JobOption& option, const std::string& text) {
+  const auto number = ParseNumber<std::int64_t>(text);
+  if (!number || *number < option.least) {
+    return UsageError(fmt::format("{}={}: expected a whole number of at least {}", option.name,
+                                  ShownText(text), option.least));
+  }
+  return *number;
+}
+
+// Options go over what the description says. What an option breaks is a usage error, what the
+// description breaks is bad input.
+Status AsUsage(Status status) {
+  return status ? status : Status(UsageError(status.error().message));
+}
+
+void ApplyLayout(const JobOptions& options, Workload& w) {
+  Layout& l = w.layout;
+  const auto set = [](const std::optional<std::int64_t>& flag, std::int64_t& to) {
+    to = flag.value_or(to);
+  };
+  if (options.pp && *options.pp != l.pp) {
+    l.layers_per_stage.clear();  // they were of other stages
+  }
+  set(options.tp, l.tp);
+  set(options.pp, l.pp);
+  set(options.cp, l.cp);
+  set(options.dp, l.dp);
+  set(options.ep, l.ep);
+  l.layers_per_stage = options.layers_per_stage.value_or(l.layers_per_stage);
+  l.fsdp = options.fsdp.value_or(l.fsdp);
+  l.distributed_optimizer = options.distributed_optimizer.value_or(l.distributed_optimizer) &&
+                            !options.fsdp.value_or(false);
+  l.sequence_parallel = options.sp.value_or(l.sequence_parallel && l.tp > 1);
+}
+
+// Data parallelism follows from the number of ranks. The rest of the workload is complete.
+Status ApplyRanks(const JobOptions& options, Workload& w) {
+  Layout& l = w.layout;
+  if (!options.ranks) {
+    return {};
+  }
+  const std::int64_t each = l.tp * l.pp * l.cp;
+  if (options.dp && each * l.dp != *options.ranks) {
+    return UsageError(fmt::format("--ranks {} is not tp {} x pp {} x cp {} x dp {} = {}",
+                                  *options.ranks, l.tp, l.pp, l.cp, l.dp, each * l.dp));
+  }
+  if (each <= 0 || *options.ranks % each != 0) {
+    return UsageError(fmt::format("--ranks {} is not a multiple of {} (tp {} x pp {} x cp {})",
+                                  *options.ranks, each, l.tp, l.pp, l.cp));
+  }
+  l.dp = *options.ranks / each;
+  return {};
+}
+
+Status ApplyStep(const JobOptions& options, Workload& w) {
+  if (options.schedule) {
+    const std::int64_t chunks = w.virtual_stages;
+    REPRISE_TRY(AsUsage(SetSchedule(*options.schedule, w)));
+    if (w.virtual_stages != chunks &&
+        static_cast<std::int64_t>(w.layout.layers_per_stage.size()) != w.layout.pp) {
+      w.layout.layers_per_stage.clear();
+    }
+  }
+  if (options.recompute) {
+    REPRISE_TRY(AsUsage(SetRecompute(*options.recompute, w)));
+  }
+  if (options.dtype) {
+    REPRISE_TRY(AsUsage(SetDType(*options.dtype, w)));
+  }
+  if (options.routing) {
+    REPRISE_TRY(AsUsage(SetRouting(*options.routing, w)));
+  }
+  if (options.overlap) {
+    REPRISE_TRY(AsUsage(SetOverlap(*options.overlap, w)));
+  }
+  return {};
+}
+
+// A rule that the workload breaks only because of the options is a usage error.
+Status CheckWithOptions(const JobOptions& options, const Workload& w) {
+  Status checked = CheckWorkload(w);
+  if (checked) {
+    return checked;
+  }
+  REPRISE_ASSIGN(Workload described, ReadWorkload(options.what));
+  CompleteWorkload(described);
+  return CheckWorkload(described)
+             ? AsUsage(checked)
+             : BadInput(fmt::format("{}: {}", ShownText(options.what), checked.error().message));
+}
+
+}  // namespace
+
+std::span<const JobOption> AllJobOptions() {
+  using F = JobOptions;
+  using enum JobOption::Part;
+  static const JobOption options[] = {
+      {"name", kName, "name of the trace set (default: the preset's or file's)", &F::name},
+      {"ranks", kLayout, "number of ranks; data parallelism follows", &F::ranks},
+      {"tp", kLayout, "tensor parallelism", &F::tp},
+      {"pp", kLayout, "stages of the pipeline", &F::pp},
+      {"dp", kLayout, "data parallelism", &F::dp},
+      {"ep", kLayout, "expert parallelism, among data-parallel ranks", &F::ep},
+      {"cp", kLayout, "context parallelism", &F::cp},
+      {"layers-per-stage", kLayout, "layers of each stage, as in 7,8,7", &F::layers_per_stage},
+      {"fsdp", kLayout, "parameters, gradients and optimizer states divided", &F::fsdp},
+      {"sp", kLayout, "sequence parallelism within tensor parallelism", &F::sp},
+      {"distributed-optimizer", kLayout, "optimizer states divided among data-parallel ranks",
+       &F::distributed_optimizer},
+      {"global-batch", kStep, "sequences, images or samples of a step", &F::global_batch},
+      {"micro-batch", kStep, "those of one pass on one rank", &F::micro_batch},
+      {"sequence", kStep, "tokens of a sequence", &F::sequence},
+      {"steps", kStep, "steps to write", &F::steps},
+      {"schedule", kStep, "gpipe, 1f1b, or interleaved:V with V chunks a stage", &F::schedule},
+      {"recompute", kStep, "activations computed again: none, selective (attention), full (layers)",
+       &F::recompute},
+      {"overlap", kStep, "transfers beside computation: tp, grad, param, or none", &F::overlap},
+      {"dtype", kStep, "bfloat16, float16 or float32", &F::dtype},
+      {"routing", kStep, "of tokens to experts, in models with experts: balanced, or zipf:A",
+       &F::routing},
+      {"seed", kStep, "of the routing, if that is not balanced", &F::seed, 0},
+  };
+  return options;
+}
+
+const JobOption* FindJobOption(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  const auto found = std::ranges::find_if(
+      AllJobOptions(), [&](const JobOption& option) { return name == option.name; });
+  return found == AllJobOptions().end() ? nullptr : &*found;
+}
+
+Status SetJobOption(const std::string& name, const std::string& text, JobOptions& options) {
+  const JobOption* const option = FindJobOption(name);
+  if (option == nullptr) {
+    return UsageError(fmt::format("the options of a job have no '{}'{}", ShownText(name),
+                                  DidYouMean(name, JobOptionNames())));
+  }
+  const auto set = [&](auto member) -> Status {
+    using Member = decltype(member);
+    if constexpr (std::is_same_v<Member, JobOption::Switch>) {
+      if (text != "on" && text != "off") {
+        return UsageError(fmt::format("{}={}: expected on or off", option->name, ShownText(text)));
+      }
+      options.*member = text == "on";
+    } else if constexpr (std::is_same_v<Member, JobOption::Number>) {
+      REPRISE_ASSIGN(options.*member, ParseOptionNumber(*option, text));
+    } else if constexpr (std::is_same_v<Member, JobOption::Text>) {
+      options.*member = text;
+    } else if constexpr (std::is_same_v<Member, JobOption::Texts>) {
+      options.*member = PartsOf(text);
+    } else {
+      std::vector<std::int64_t> numbers;
+      for (const std::string& part : PartsOf(text)) {
+        REPRISE_ASSIGN(numbers.emplace_back(), ParseOptionNumber(*option, part));
+      }
+      options.*member = std::move(numbers);
+    }
+    return {};
+  };
+  return std::visit(set, option->member);
+}
+
+std::map<std::string, std::string> GivenJobOptions(const JobOptions& options) {
+  std::map<std::string, std::string> given;
+  for (const JobOption& option : AllJobOptions()) {
+    const auto text = [&options](auto member) -> std::optional<std::string> {
+      if (!(options.*member)) {
+        return std::nullopt;
+      }
+      const auto& value = *(options.*member);
+      if constexpr (std::is_same_v<decltype(member), JobOption::Switch>) {
+        return value ? "on" : "off";
+      } else if constexpr (std::is_same_v<decltype(member), JobOption::Numbers> ||
+                           std::is_same_v<decltype(member), JobOption::Texts>) {
+        return fmt::format("{}", fmt::join(value, "+"));
+      } else {
+        return fmt::format("{}", value);
+      }
+    };
+    if (std::optional<std::string> value = std::visit(text, option.member)) {
+      given.emplace(option.name, std::move(*value));
+    }
+  }
+  return given;
+}
+
+Result<Workload> DescribeJob(const JobOptions& options) {
+  REPRISE_ASSIGN(Workload w, ReadWorkload(options.what));
+  REPRISE_TRY(ApplyStep(options, w));
+  ApplyLayout(options, w);
+  w.global_batch = options.global_batch.value_or(w.global_batch);
+  w.micro_batch = options.micro_batch.value_or(w.micro_batch);
+  w.model.sequence = options.sequence.value_or(w.model.sequence);
+  w.steps = options.steps.value_or(w.steps);
+  w.routing.seed =
+      static_cast<std::uint64_t>(options.seed.value_or(static_cast<std::int64_t>(w.routing.seed)));
+  w.name = options.name.value_or(w.name);
+  CompleteWorkload(w);
+  REPRISE_TRY(ApplyRanks(options, w));
+  return w;
+}
+
+Result<Workload> MakeJob(const JobOptions& options) {
+  REPRISE_ASSIGN(Workload w, DescribeJob(options));
+  REPRISE_TRY(CheckWithOptions(options, w));
+  return w;
+}
+
+}  // namespace reprise

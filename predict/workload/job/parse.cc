@@ -1,0 +1,224 @@
+#include "predict/workload/job/parse.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/input_file.h"
+#include "core/nearest.h"
+#include "core/parse_json.h"
+#include "core/shown_text.h"
+#include "predict/workload/families/family.h"
+#include "predict/workload/job/json_fields.h"
+#include "predict/workload/registry.h"
+
+namespace reprise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMaxWorkloadBytes = std::uint64_t{16} << 20;
+
+// What a description that names no family must mean.
+std::string FamilyOf(const WorkloadJson& model) {
+  if (!model.is_object()) {
+    return "gpt";
+  }
+  const auto positive = [&model](const char* name) {
+    const auto at = model.find(name);
+    return at != model.end() && at->is_number() && at->get<double>() > 0;
+  };
+  if (model.contains("family") && model["family"].is_string()) {
+    return model["family"].get<std::string>();
+  }
+  return model.contains("tables")                                                  ? "dlrm"
+         : model.contains("patch")                                                 ? "vit"
+         : positive("experts")                                                     ? "mixtral"
+         : model.contains("gated_ffn") && model["gated_ffn"] == WorkloadJson(true) ? "llama"
+                                                                                   : "gpt";
+}
+
+Status ReadModel(const WorkloadJson& json, Workload& w) {
+  ModelShape& m = w.model;
+  m.family = FamilyOf(json);
+  REPRISE_TRY(CheckName(BuiltinFamilies(), "model family", m.family));
+  FindFamily(m.family)->set_defaults(m);
+  double capacity = 0;
+  const WorkloadField capacity_field = Real("capacity_factor", capacity, 1e-6, 1e6);
+  std::vector<WorkloadField> fields = {
+      OneOf("family", m.family, {m.family}),
+      Flag("gated_ffn", m.gated_ffn),
+      {"capacity_factor",
+       [&](const WorkloadJson& value) -> Status {
+         if (value.is_null()) {
+           m.capacity_factor.reset();
+           return {};
+         }
+         REPRISE_TRY(capacity_field.set(value));
+         m.capacity_factor = capacity;
+         return {};
+       }},
+      Flag("drop_tokens", m.drop_tokens),
+      Text("dtype", [&w](const std::string& text) { return SetDType(text, w); }),
+      Flag("rms_norm", m.rms_norm),
+      Flag("bias", m.bias),
+      Flag("tied_embeddings", m.tied_embeddings),
+      Flag("rotary", m.rotary),
+      Flag("causal", m.causal),
+      Flag("fused_qkv", m.fused_qkv),
+      Flag("fused_attention", m.fused_attention),
+      Flag("batch_first", m.batch_first),
+      Real("dropout", m.dropout, 0, 0.99),
+      OneOf("count_exchange", m.count_exchange, {"all_gather", "all_to_all", "none"}),
+      Numbers("tables", m.tables),
+      Numbers("bottom_mlp", m.bottom_mlp),
+      Numbers("top_mlp", m.top_mlp)};
+  for (const ModelSize& size : kModelSizes) {
+    fields.push_back(Number(size.name, m.*size.of));
+  }
+  return ReadFields(json, "\"model\"", fields);
+}
+
+Status ReadLayout(const WorkloadJson& json, Layout& l) {
+  return ReadFields(
+      json, "\"layout\"",
+      {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp), Number("ep", l.ep),
+       Number("cp", l.cp), Flag("fsdp", l.fsdp), Flag("sequence_parallel", l.sequence_parallel),
+       Flag("distributed_optimizer", l.distributed_optimizer),
+       Flag("scatter_gather", l.scatter_gather), Flag("vocab_parallel", l.vocab_parallel),
+       Flag("reshard_root", l.reshard_root), Numbers("layers_per_stage", l.layers_per_stage)});
+}
+
+Status ReadTop(const WorkloadJson& json, Workload& w) {
+  std::int64_t seed = 0;
+  const WorkloadField seed_field = Number("seed", seed);
+  return ReadFields(
+      json, "the description",
+      {Text("name",
+            [&w](const std::string& text) -> Status {
+              w.name = text;
+              return {};
+            }),
+       {"model", [&w](const WorkloadJson& value) { return ReadModel(value, w); }},
+       {"layout", [&w](const WorkloadJson& value) { return ReadLayout(value, w.layout); }},
+       {"batch",
+        [&w](const WorkloadJson& value) {
+          return ReadFields(value, "\"batch\"",
+                            {Number("global", w.global_batch), Number("micro", w.micro_batch)});
+        }},
+       Text("schedule", [&w](const std::string& text) { return SetSchedule(text, w); }),
+       Text("recompute", [&w](const std::string& text) { return SetRecompute(text, w); }),
+       {"overlap",
+        [&w](const WorkloadJson& value) -> Status {
+          std::vector<std::string> names;
+          if (!value.is_array()) {
+            return Expected("overlap", "a list of \"tp\", \"grad\", \"param\"", value);
+          }
+          for (const WorkloadJson& name : value) {
+            if (!name.is_string()) {
+              return Expected("overlap", "a list of \"tp\", \"grad\", \"param\"", value);
+            }
+            names.push_back(name.get<std::string>());
+          }
+          return SetOverlap(names, w);
+        }},
+       OneOf("optimizer", w.optimizer, {"adam", "adamw", "sgd"}),
+       Flag("separate_optimizer", w.separate_optimizer),
+       Flag("synchronize", w.synchronize),
+       Real("clip", w.clip, 0, 1e9),
+       Text("gradient_dtype",
+            [&w](const std::string& text) -> Status {
+              w.gradient_dtype = ParseDType(text);
+              return IsFloating(w.gradient_dtype)
+                         ? Status{}
+                         : BadInput(fmt::format("\"gradient_dtype\" is \"{}\"; expected float32, "
+                                                "float16 or bfloat16",
+                                                text));
+            }),
+       Number("bucket_bytes", w.bucket_bytes),
+       Text("routing", [&w](const std::string& text) { return SetRouting(text, w); }),
+       {"seed",
+        [&](const WorkloadJson& value) -> Status {
+          REPRISE_TRY(seed_field.set(value));
+          w.routing.seed = static_cast<std::uint64_t>(seed);
+          return {};
+        }},
+       OneOf("device", w.device, {"cuda", "cpu"}),
+       Number("steps", w.steps),
+       Flag("layers_only", w.layers_only)});
+}
+
+}  // namespace
+
+const std::vector<Preset>& BuiltinPresets() {
+  static const std::vector<Preset> presets = {
+#define PRESET(name, json, source) {name, json, source},
+#include "predict/workload/presets.def"
+#undef PRESET
+  };
+  return presets;
+}
+
+void CompleteWorkload(Workload& w) {
+  if (const ModelFamily* family = FindFamily(w.model.family); family != nullptr) {
+    family->complete(w);
+  }
+}
+
+Result<Workload> ParseWorkload(std::string_view text, const std::string& origin) {
+  Workload w;
+  try {
+    const WorkloadJson json = ParseJson<WorkloadJson>(text);
+    if (const auto format = json.find("format"); format != json.end() && json.contains("device")) {
+      return BadInput(
+          fmt::format("{}: this is a machine file; expected the description of a job "
+                      "(docs/guides/generate.md); give the machine with --machine",
+                      origin));
+    }
+    if (const Status read = ReadTop(json, w); !read) {
+      return BadInput(fmt::format("{}: {}", origin, read.error().message));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return BadInput(fmt::format(
+        "{}: no JSON ({}); expected the description of a job (docs/guides/generate.md); `reprise "
+        "list models` shows presets",
+        origin, JsonProblem(error.what())));
+  }
+  return w;
+}
+
+Result<Workload> ReadWorkload(const std::string& what) {
+  for (const Preset& preset : BuiltinPresets()) {
+    if (preset.name == what) {
+      REPRISE_ASSIGN(Workload w, ParseWorkload(preset.json, "preset " + what));
+      w.name = what;
+      w.source = preset.source;
+      return w;
+    }
+  }
+  std::error_code code;
+  if (!what.ends_with(".json") && !fs::exists(what, code)) {
+    std::vector<std::string> names;
+    for (const Preset& preset : BuiltinPresets()) {
+      names.emplace_back(preset.name);
+    }
+    return BadInput(fmt::format(
+        "no preset and no file is called {}{} (`reprise list models` shows the presets)", what,
+        NameHint(what, names)));
+  }
+  if (!fs::exists(what, code)) {
+    return BadInput(fmt::format(
+        "{}: no such file; expected the description of a job (docs/guides/generate.md), or a "
+        "preset (`reprise list models`)",
+        ShownText(what)));
+  }
+  REPRISE_ASSIGN(const std::string text, ReadJsonText(what, kMaxWorkloadBytes));
+  REPRISE_ASSIGN(Workload w, ParseWorkload(text, what));
+  if (w.name.empty()) {
+    w.name = fs::path(what).stem().string();
+  }
+  return w;
+}
+
+}  // namespace reprise

@@ -1,0 +1,86 @@
+// What a text stands for, of descriptions and of options alike.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/nearest.h"
+#include "core/text.h"
+#include "predict/workload/job/parse.h"
+#include "predict/workload/registry.h"
+#include "predict/workload/schedule.h"
+
+namespace reprise {
+
+Status SetSchedule(const std::string& text, Workload& w) {
+  const std::size_t colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  std::int64_t chunks = 1;
+  if (colon != std::string::npos) {
+    chunks = ParseNumber<std::int64_t>(std::string_view(text).substr(colon + 1)).value_or(0);
+    if (chunks < 1 || name != "interleaved") {
+      return BadInput(fmt::format(
+          "schedule \"{}\": expected gpipe, 1f1b or interleaved:V with V chunks a stage", text));
+    }
+  }
+  REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", name));
+  w.schedule = name;
+  w.virtual_stages = chunks;
+  return {};
+}
+
+Status SetRecompute(const std::string& text, Workload& w) {
+  const std::vector<std::string> names = {"none", "selective", "full"};
+  const auto at = std::find(names.begin(), names.end(), text);
+  if (at == names.end()) {
+    return BadInput(fmt::format("recompute is \"{}\"; expected none, selective or full{}", text,
+                                DidYouMean(text, names)));
+  }
+  w.recompute = static_cast<Recompute>(at - names.begin());
+  return {};
+}
+
+Status SetOverlap(const std::vector<std::string>& names, Workload& w) {
+  w.overlap = {};
+  for (const std::string& name : names) {
+    if (name == "tp") {
+      w.overlap.tp = true;
+    } else if (name == "grad") {
+      w.overlap.grad = true;
+    } else if (name == "param") {
+      w.overlap.param = true;
+    } else if (name != "none") {
+      return BadInput(fmt::format("overlap \"{}\"; expected tp, grad, param or none{}", name,
+                                  DidYouMean(name, {"tp", "grad", "param", "none"})));
+    }
+  }
+  return {};
+}
+
+Status SetRouting(const std::string& text, Workload& w) {
+  if (text == "balanced") {
+    w.routing.balanced = true;
+    return {};
+  }
+  constexpr std::string_view kZipf = "zipf:";
+  const auto exponent = text.starts_with(kZipf)
+                            ? ParseNumber<double>(std::string_view(text).substr(kZipf.size()))
+                            : std::nullopt;
+  if (!exponent || !(*exponent >= 0 && *exponent <= 20)) {
+    return BadInput(fmt::format(
+        "routing \"{}\"; expected balanced, or zipf:A with an exponent A from 0 to 20", text));
+  }
+  w.routing.balanced = false;
+  w.routing.zipf = *exponent;
+  return {};
+}
+
+Status SetDType(const std::string& text, Workload& w) {
+  const DType dtype = ParseDType(text);
+  if (dtype != DType::kFloat32 && dtype != DType::kBFloat16 && dtype != DType::kFloat16) {
+    return BadInput(fmt::format("dtype \"{}\"; expected bfloat16, float16 or float32", text));
+  }
+  w.model.dtype = dtype;
+  return {};
+}
+
+}  // namespace reprise

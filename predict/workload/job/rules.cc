@@ -1,0 +1,184 @@
+// Rules that every workload keeps.
+#include <fmt/format.h>
+
+#include <limits>
+#include <numeric>
+
+#include "core/counted.h"
+#include "predict/workload/families/family.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/parallel/parallelism.h"
+#include "predict/workload/registry.h"
+#include "predict/workload/schedule.h"
+
+namespace reprise {
+namespace {
+
+// Shapes multiply to fewer than 2^62 elements if every size is below this.
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 31;
+constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxPasses = 1'000'000;
+
+Status InRange(std::string_view what, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most) {
+    return {};
+  }
+  return BadInput(fmt::format("\"{}\" is {}; expected {} to {}", what, value, least, most));
+}
+
+Status CheckSizes(const Workload& w) {
+  const ModelShape& m = w.model;
+  const Layout& l = w.layout;
+  for (const ModelSize& size : kModelSizes) {
+    const std::int64_t least = m.family == "vit"    ? size.least_vit
+                               : m.family == "dlrm" ? size.least_dlrm
+                                                    : size.least;
+    REPRISE_TRY(InRange(size.name, m.*size.of, least, kMaxSize));
+  }
+  const std::pair<std::string_view, std::int64_t> sizes[] = {{"tp", l.tp},
+                                                             {"pp", l.pp},
+                                                             {"dp", l.dp},
+                                                             {"ep", l.ep},
+                                                             {"cp", l.cp},
+                                                             {"global_batch", w.global_batch},
+                                                             {"micro_batch", w.micro_batch},
+                                                             {"virtual stages", w.virtual_stages},
+                                                             {"steps", w.steps}};
+  for (const auto& [name, size] : sizes) {
+    REPRISE_TRY(InRange(name, size, 1, kMaxSize));
+  }
+  for (const auto* list : {&m.tables, &m.bottom_mlp, &m.top_mlp}) {
+    for (const std::int64_t size : *list) {
+      REPRISE_TRY(InRange(list == &m.tables ? "tables" : "mlp", size, 1, kMaxSize));
+    }
+  }
+  std::int64_t ranks = 1;
+  for (const std::int64_t size : {l.tp, l.cp, l.dp, l.pp}) {
+    ranks *= size;
+    if (ranks > kMaxRanks) {
+      return BadInput(fmt::format("tp {} x cp {} x dp {} x pp {} are more than {} ranks", l.tp,
+                                  l.cp, l.dp, l.pp, kMaxRanks));
+    }
+  }
+  return {};
+}
+
+// The largest tensors and sums must fit 64-bit sizes in bytes.
+Status CheckOverflow(const Workload& w) {
+  const ModelShape& m = w.model;
+  const auto big = [](std::initializer_list<std::int64_t> factors) {
+    double product = 8;
+    for (const std::int64_t factor : factors) {
+      product *= static_cast<double>(std::max<std::int64_t>(1, factor));
+    }
+    return product > static_cast<double>(std::int64_t{1} << 60);
+  };
+  if (big({w.micro_batch, m.sequence, m.hidden}) || big({w.micro_batch, m.sequence, m.vocab}) ||
+      big({w.micro_batch, m.sequence, m.ffn, m.gated_ffn ? 2 : 1}) ||
+      (!m.fused_attention && big({w.micro_batch, m.heads, m.sequence, m.sequence})) ||
+      big({m.hidden, m.vocab}) || big({m.layers, m.hidden, m.hidden}) ||
+      big({m.layers, m.hidden, m.ffn, m.experts}) || big({w.micro_batch, w.layout.dp, m.lookups})) {
+    return BadInput(
+        "a tensor of the model has more than 2^60 bytes: sizes in elements, not bytes; check "
+        "\"hidden\", \"ffn\", \"vocab\", \"sequence\" and the micro-batch");
+  }
+  if (w.layout.dp > std::numeric_limits<std::int32_t>::max() / w.micro_batch) {
+    return BadInput("data parallelism x micro-batch is beyond 2^31");
+  }
+  // FLOPs of a rank's step: forward, backward and everything computed again.
+  const auto real = [](std::int64_t size) { return static_cast<double>(size); };
+  const double layers = real(m.layers) / real(w.layout.pp);
+  const double tokens = real(w.global_batch) / real(w.layout.dp) * real(m.sequence);
+  const double width = real(m.heads) * real(m.head_size);
+  const double products =
+      layers * real(m.hidden) *
+          (4 * width + 3 * real(m.ffn) * real(std::max<std::int64_t>(m.top_k, 1))) +
+      real(m.hidden) * real(m.vocab);
+  const double attention = layers * real(m.sequence) * width;
+  constexpr double kAgain = 4;
+  constexpr double kAttentionAgain = 5;
+  if (tokens / real(w.layout.tp * w.layout.cp) *
+          (2 * kAgain * products + 4 * kAttentionAgain * attention) >
+      static_cast<double>(std::numeric_limits<std::int64_t>::max())) {
+    return BadInput(
+        "a rank's step has more than 2^63 FLOPs; check \"sequence\" and the batch, or use more "
+        "ranks");
+  }
+  return {};
+}
+
+Status CheckStages(const Workload& w) {
+  const std::vector<std::int64_t>& given = w.layout.layers_per_stage;
+  const std::int64_t stages = w.layout.pp;
+  if (given.empty()) {
+    const std::int64_t chunks = stages * w.virtual_stages;
+    if (w.model.layers % chunks != 0) {
+      return BadInput(
+          fmt::format("{} among {}{}, and \"layers_per_stage\" is not given",
+                      w.model.layers == 1 ? "1 layer does not divide"
+                                          : fmt::format("{} layers do not divide", w.model.layers),
+                      Counted(chunks, "stage"), w.virtual_stages > 1 ? " (virtual ones)" : ""));
+    }
+    return {};
+  }
+  if (static_cast<std::int64_t>(given.size()) != stages * w.virtual_stages &&
+      static_cast<std::int64_t>(given.size()) != stages) {
+    return BadInput(fmt::format("\"layers_per_stage\" has {}; expected {}, one a stage{}",
+                                Counted(given.size(), "number"), stages,
+                                w.virtual_stages > 1 ? fmt::format(", or {}, one a virtual stage",
+                                                                   stages * w.virtual_stages)
+                                                     : ""));
+  }
+  std::int64_t sum = 0;
+  for (const std::int64_t layers : given) {
+    REPRISE_TRY(InRange("layers_per_stage", layers, 0, kMaxSize));
+    sum += layers;
+    if (static_cast<std::int64_t>(given.size()) == stages && layers % w.virtual_stages != 0) {
+      return BadInput(
+          fmt::format("a stage of {} does not divide into {} chunks; give "
+                      "\"layers_per_stage\" for all {} virtual stages",
+                      Counted(layers, "layer"), w.virtual_stages, stages * w.virtual_stages));
+    }
+  }
+  if (sum != w.model.layers) {
+    return BadInput(fmt::format("\"layers_per_stage\" adds up to {}; the model has {}", sum,
+                                Counted(w.model.layers, "layer")));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> Workload::LayersOfChunks() const {
+  const auto chunks = static_cast<std::size_t>(layout.pp * virtual_stages);
+  const std::vector<std::int64_t>& given = layout.layers_per_stage;
+  if (given.size() == chunks && !given.empty()) {
+    return given;
+  }
+  std::vector<std::int64_t> layers(chunks, model.layers / static_cast<std::int64_t>(chunks));
+  for (std::size_t i = 0; !given.empty() && i < chunks; ++i) {
+    layers[i] = given[i % given.size()] / virtual_stages;
+  }
+  return layers;
+}
+
+Status CheckWorkload(const Workload& w) {
+  REPRISE_TRY(CheckName(BuiltinFamilies(), "model family", w.model.family));
+  REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", w.schedule));
+  REPRISE_TRY(CheckSizes(w));
+  REPRISE_TRY(CheckOverflow(w));
+  REPRISE_TRY(FindFamily(w.model.family)->check(w));
+  for (const Parallelism& parallelism : BuiltinParallelisms()) {
+    REPRISE_TRY(parallelism.check(w));
+  }
+  REPRISE_TRY(CheckStages(w));
+  REPRISE_TRY(FindSchedule(w.schedule)->check(w));
+  if (w.micro_batches() * w.virtual_stages > kMaxPasses) {
+    return BadInput(fmt::format("{} a step; at most {} can be written",
+                                Counted(w.micro_batches(), "micro-batch"),
+                                kMaxPasses / w.virtual_stages));
+  }
+  return {};
+}
+
+}  // namespace reprise

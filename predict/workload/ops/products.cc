@@ -1,0 +1,251 @@
+// Matrix products.
+#include <numeric>
+
+#include "predict/workload/ops/model_operators.h"
+
+namespace reprise {
+namespace {
+
+TensorDesc Turned(Builder& b, const TensorDesc& x) {
+  return b.out.Host(
+      "aten::t", Args(x),
+      b.out.Alias(x, {x.shape[1], x.shape[0]}, {x.strides[1], x.strides[0]}, x.offset));
+}
+
+// Nothing where it has the shape already.
+TensorDesc Reshaped(Builder& b, const TensorDesc& x, const std::vector<std::int64_t>& shape,
+                    std::string_view name = "aten::view") {
+  return x.shape == shape ? x : b.Shaped(x, shape, name);
+}
+
+// x yᵀ of two matrices, or of one and a view of the other.
+TensorDesc Product(Builder& b, const TensorDesc& x, const TensorDesc& y) {
+  return b.out.Work("aten::mm", Args(x, y), b.out.New(x.dtype, {x.shape[0], y.shape[1]}));
+}
+
+// x (rows, k) y (k, n), where x arrives in parts: one product for each, of that part of every
+// member's rows. A bias is added to every row.
+TensorDesc ProductOfParts(Builder& b, const TensorDesc& x, const TensorDesc& y,
+                          const TensorDesc* bias, const Arrival& arrival) {
+  const std::int64_t k = x.shape[1];
+  const std::int64_t n = y.shape[1];
+  const std::int64_t members = arrival.members;
+  const std::int64_t own = x.shape[0] / members;  // rows of a member
+  const std::int64_t rows = own / static_cast<std::int64_t>(arrival.parts.size());
+  TensorDesc result = b.out.New(x.dtype, {x.shape[0], n});
+  const TensorDesc repeated =
+      b.out.Host("aten::expand", Args(y, Ints{members, k, n}, false),
+                 b.out.Alias(y, {members, k, n}, {0, y.strides[0], y.strides[1]}, y.offset));
+  for (std::size_t c = 0; c < arrival.parts.size(); ++c) {
+    const std::int64_t first = static_cast<std::int64_t>(c) * rows;
+    const TensorDesc in = b.out.Alias(x, {members, rows, k}, {own * k, k, 1}, x.offset + first * k);
+    const TensorDesc to =
+        b.out.Alias(result, {members, rows, n}, {own * n, n, 1}, result.offset + first * n);
+    b.out.Wait(arrival.parts[c]);
+    if (bias != nullptr) {
+      b.out.Work("aten::baddbmm", Args(*bias, in, repeated, 1, 1, to), Args(to));
+    } else {
+      b.out.Work("aten::bmm", Args(in, repeated, to), Args(to));
+    }
+  }
+  return result;
+}
+
+// What the backward pass of a linear layer needs, by value: entries outlive the call.
+struct LinearNeeds {
+  Builder* b;
+  TensorDesc x;  // (rows, k)
+  std::shared_ptr<Regathered> regathered;
+  Parameter* parameter;
+  Parameter* bias;
+  bool deferred, input_gradient;
+
+  [[nodiscard]] TensorDesc InputMatrix() const {
+    if (!regathered) {
+      return x;
+    }
+    const TensorDesc& whole = regathered->Get();
+    return b->out.Part(whole, 0, x.shape);
+  }
+  [[nodiscard]] TensorDesc WeightGradient(const TensorDesc& gradient) const {
+    const TensorDesc rows = Turned(*b, gradient);
+    const TensorDesc columns = InputMatrix();
+    b->out.facts.copies = parameter->copies;
+    const TensorDesc product = Product(*b, rows, columns);
+    b->out.facts.copies = 1;
+    const TensorDesc turned = Turned(*b, product);
+    b->out.parent = "TBackward0";
+    return Turned(*b, turned);
+  }
+  [[nodiscard]] TensorDesc BiasGradient(const TensorDesc& gradient) const {
+    const std::int64_t n = gradient.shape[1];
+    const TensorDesc sum = b->out.New(gradient.dtype, {1, n});
+    b->out.Work("aten::sum", Args(gradient, Ints{0}, true, kNoValue), Args(sum));
+    return Reshaped(*b, sum, {n});
+  }
+};
+
+std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& results) {
+  Builder& b = *needs.b;
+  const TensorDesc given = *results[0].tensor;
+  const std::string name = b.out.parent;
+  b.out.parent = "aten::reshape";
+  const std::int64_t n = given.shape.back();
+  const TensorDesc gradient = Reshaped(b, given, {given.elements / n, n});
+  b.out.parent = name;
+  std::vector<Grad> out(needs.bias != nullptr ? 3 : 2);
+  if (needs.input_gradient) {
+    // Of the view that the forward pass kept; the storage may have been gathered again.
+    const TensorDesc& weight = needs.parameter->value;
+    const TensorDesc kept = b.out.Alias(weight, {weight.shape[1], weight.shape[0]},
+                                        {weight.strides[1], weight.strides[0]}, weight.offset);
+    if (needs.regathered && b.workload.overlap.tp) {
+      needs.regathered->Start();  // the weight's gradient needs it, after this product
+    }
+    const TensorDesc turned = Turned(b, kept);
+    b.out.facts.copies = needs.parameter->copies;
+    const TensorDesc product =
+        results[0].arrival ? ProductOfParts(b, gradient, turned, nullptr, *results[0].arrival)
+                           : Product(b, gradient, turned);
+    b.out.facts.copies = 1;
+    std::vector<std::int64_t> shape(given.shape);
+    shape.back() = weight.shape[1];
+    b.out.parent = "aten::reshape";
+    out[0] = {Reshaped(b, product, shape), shape.size() == 2};
+    b.out.parent = name;
+  }
+  const auto weights = [needs, gradient, name](bool deliver) {
+    Builder& builder = *needs.b;
+    std::pair<TensorDesc, std::optional<TensorDesc>> sums;
+    builder.out.parent = name;
+    sums.first = needs.WeightGradient(gradient);
+    if (needs.bias != nullptr) {
+      builder.out.parent = "autograd::engine::evaluate_function: " + name;
+      sums.second = needs.BiasGradient(gradient);
+    }
+    builder.out.parent = name;
+    if (deliver) {
+      builder.out.parent = "torch::autograd::AccumulateGrad";
+      builder.on_parameter(*needs.parameter, {sums.first, false});
+      if (sums.second) {
+        builder.on_parameter(*needs.bias, {sums.second, false});
+      }
+    }
+    return sums;
+  };
+  if (needs.deferred) {
+    b.deferred.push_back([weights] { (void)weights(true); });
+    return out;
+  }
+  const auto sums = weights(false);
+  out[1] = {sums.first, false};
+  if (sums.second) {
+    out[2] = {*sums.second, false};
+  }
+  return out;
+}
+
+}  // namespace
+
+Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool column) {
+  const std::int64_t n = weight.shape[0];
+  const std::int64_t k = weight.shape[1];
+  std::vector<std::int64_t> shape = x.shape();
+  shape.back() = n;
+  b.Op("aten::linear");
+  const TensorDesc rows = Reshaped(b, x.tensor, {x.tensor.elements / k, k});
+  const TensorDesc turned = Turned(b, weight.value);
+  b.out.facts.copies = weight.copies;
+  TensorDesc product = b.out.New(x.tensor.dtype, {rows.shape[0], n});
+  if (x.arrival && !x.arrival->parts.empty()) {
+    product = ProductOfParts(b, rows, turned, bias == nullptr ? nullptr : &bias->value, *x.arrival);
+    x.arrival->parts.clear();  // all of it is there
+  } else if (bias != nullptr) {
+    b.out.Work("aten::addmm", Args(bias->value, rows, turned, 1, 1), Args(product));
+  } else {
+    b.out.parent = "aten::matmul";
+    b.out.Work("aten::mm", Args(rows, turned), Args(product));
+  }
+  b.out.facts.copies = 1;
+  product = Reshaped(b, product, shape, "aten::_unsafe_view");
+  const bool deferred = column && b.workload.overlap.tp && b.layout().tp > 1;
+  LinearNeeds needs{&b, rows, x.regathered, &weight, bias, deferred, x.NeedsGradient()};
+  if (x.regathered) {
+    needs.x.incarnation = -1;  // it is not kept
+  }
+  std::vector<Var> inputs = {x, Var{.parameter = &weight}};
+  if (bias != nullptr) {
+    inputs.push_back(Var{.parameter = bias});
+  }
+  return b.tape->Record(
+      bias != nullptr ? "AddmmBackward0" : "MmBackward0", inputs, {product},
+      [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
+}
+
+Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t parts,
+                  const std::function<void(std::int64_t part, const TensorDesc& columns)>& each) {
+  const std::int64_t n = weight.shape[0];
+  const std::int64_t k = weight.shape[1];
+  std::vector<std::int64_t> shape = x.shape();
+  shape.back() = n;
+  b.Op("aten::linear");
+  const TensorDesc rows = Reshaped(b, x.tensor, {x.tensor.elements / k, k});
+  const TensorDesc product = b.out.New(x.tensor.dtype, shape);
+  const std::int64_t width = n / parts;
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const TensorDesc own = b.out.Host("aten::narrow", Args(weight.value, 0, part * width, width),
+                                      b.out.Part(weight.value, part * width * k, {width, k}));
+    const TensorDesc turned = Turned(b, own);
+    const TensorDesc columns =
+        b.out.Alias(product, {rows.shape[0], width}, {n, 1}, product.offset + part * width);
+    b.out.facts.copies = weight.copies;
+    b.out.parent = "aten::matmul";
+    b.out.Work("aten::mm", Args(rows, turned, columns), Args(columns));
+    b.out.facts.copies = 1;
+    shape.back() = width;
+    each(part, b.out.Alias(product, shape, product.strides, columns.offset));
+  }
+  const LinearNeeds needs{&b, rows, x.regathered, &weight, nullptr, false, x.NeedsGradient()};
+  return b.tape->Record(
+      "MmBackward0", {x, Var{.parameter = &weight}}, {product},
+      [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
+}
+
+Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale) {
+  const bool scaled = scale != 0;
+  const std::int64_t batch = x.shape()[0];
+  b.Op(scaled ? "" : "aten::matmul");
+  const TensorDesc result = b.out.New(x.tensor.dtype, {batch, x.shape()[1], y.shape()[2]});
+  if (scaled) {  // Megatron's: baddbmm into an empty buffer, with beta 0 and alpha 1 / sqrt(d)
+    const TensorDesc buffer = b.out.New(x.tensor.dtype, result.shape);
+    b.out.Work("aten::baddbmm", Args(buffer, x.tensor, y.tensor, 0.0, scale), Args(result));
+  } else {
+    b.out.Work("aten::bmm", Args(x.tensor, y.tensor), Args(result));
+  }
+  const TensorDesc left = x.tensor;
+  const TensorDesc right = y.tensor;
+  return b.Record(scaled ? "BaddbmmBackward0" : "BmmBackward0", {x, y}, result,
+                  [&b, left, right, scale](const TensorDesc& gradient) {
+                    const auto turned = [&b](const TensorDesc& t) {
+                      return b.out.Host(
+                          "aten::transpose", Args(t, 1, 2),
+                          b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
+                                      {t.strides[0], t.strides[2], t.strides[1]}, t.offset));
+                    };
+                    const auto product = [&b](const TensorDesc& l, const TensorDesc& r) {
+                      return b.out.Work("aten::bmm", Args(l, r),
+                                        b.out.New(l.dtype, {l.shape[0], l.shape[1], r.shape[2]}));
+                    };
+                    const auto scaled_by = [&b, scale](const TensorDesc& t) {
+                      if (scale == 0) {
+                        return t;
+                      }
+                      return b.out.Work("aten::mul", Args(t, scale), b.NewLike(t));
+                    };
+                    const TensorDesc right_gradient = scaled_by(product(turned(left), gradient));
+                    const TensorDesc left_gradient = scaled_by(product(gradient, turned(right)));
+                    return std::vector<Grad>{{left_gradient, true}, {right_gradient, true}};
+                  });
+}
+
+}  // namespace reprise

@@ -1,0 +1,166 @@
+// Data parallelism: gradients are summed bucket by bucket, or each rank sums, optimizes and then
+// spreads its part of them (distributed optimizer).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "predict/workload/parallel/parallelism.h"
+#include "predict/workload/parameters.h"
+
+namespace reprise {
+namespace {
+
+bool IsReduced(const Builder& b, const Bucket& bucket) {
+  return ParameterStore::Replicas(b.layout(), bucket.expert) > 1;
+}
+
+bool Holds(const Bucket& bucket, const Unit& unit) {
+  return std::ranges::find(bucket.units, unit.index) != bucket.units.end();
+}
+
+// Gradients that came apart go into the bucket, as DistributedDataParallel's reducer does it.
+void FillBucket(Builder& b, Unit& unit, const Bucket& bucket) {
+  const double share = 1 / static_cast<double>(ParameterStore::Replicas(b.layout(), bucket.expert));
+  for (Parameter& parameter : unit.parameters) {
+    if (parameter.expert == bucket.expert && parameter.has_gradient) {
+      b.out.parent = "torch::distributed::reducer::mul_out";
+      b.out.Work("aten::mul", Args(parameter.fresh, share, parameter.gradient),
+                 Args(parameter.gradient));
+    }
+  }
+}
+
+void Reduce(Builder& b, Bucket& bucket, bool overlapped) {
+  const std::int64_t replicas = ParameterStore::Replicas(b.layout(), bucket.expert);
+  const std::string group = ParameterStore::ReplicaGroup(bucket.expert);
+  const std::string outer = b.out.parent;
+  if (bucket.values.IsDefined()) {  // the sums are in the buffer; their mean is wanted
+    b.out.InPlace("aten::mul_", bucket.gradients, 1 / static_cast<double>(replicas));
+  }
+  if (b.layout().distributed_optimizer) {
+    const TensorDesc part = b.out.Part(bucket.gradients, 0, {bucket.elements / replicas});
+    bucket.reduction = b.ReduceScatter(group, bucket.gradients, part, overlapped);
+  } else {
+    bucket.reduction = b.AllReduce(group, bucket.gradients, overlapped);
+  }
+  bucket.reduced = true;
+  b.out.parent = outer;
+}
+
+Issued GatherValues(Builder& b, Bucket& bucket, bool overlapped) {
+  const std::int64_t replicas = ParameterStore::Replicas(b.layout(), bucket.expert);
+  const TensorDesc part = b.out.Part(bucket.values, 0, {bucket.elements / replicas});
+  return b.AllGather(ParameterStore::ReplicaGroup(bucket.expert), part, bucket.values, overlapped,
+                     overlapped ? "parameters" : "");
+}
+
+std::vector<GroupRole> DataGroups(const Workload& w) {
+  std::vector<GroupRole> roles = {ByRule(w.layout, "dp", "DATA_PARALLEL_GROUP_WITH_CP",
+                                         {kContextAxis, kExpertAxis, kReplicaAxis})};
+  if (w.layout.ep > 1) {
+    roles.push_back(
+        ByRule(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP", {kContextAxis, kReplicaAxis}));
+  }
+  const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.ep > 1;
+  roles.push_back(
+      sharded ? ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
+                       {kTensorAxis, kContextAxis, kExpertAxis, kReplicaAxis, kStageAxis})
+              : ByRule(w.layout, "norm", "MODEL_PARALLEL_GROUP", {kTensorAxis, kStageAxis}));
+  return roles;
+}
+
+Status CheckData(const Workload& w) {
+  const std::int64_t each = w.layout.dp * w.micro_batch;
+  if (w.global_batch % each != 0) {
+    return BadInput(fmt::format(
+        "a global batch of {} is not a multiple of {} (data parallelism {} x micro-batch {})",
+        w.global_batch, each, w.layout.dp, w.micro_batch));
+  }
+  if (w.layout.fsdp && w.layout.distributed_optimizer) {
+    return BadInput(
+        "\"fsdp\" divides the optimizer's states already: leave \"distributed_optimizer\" out");
+  }
+  return {};
+}
+
+void GatherBuckets(Builder& b, ParameterStore& store) {
+  if (!b.workload.overlap.param || !b.layout().distributed_optimizer) {
+    return;
+  }
+  // What the last step's optimizer left is gathered while the first layers compute.
+  std::vector<Bucket>& buckets = store.buckets;
+  for (std::size_t i = buckets.size(); i-- > 0;) {
+    if (IsReduced(b, buckets[i])) {
+      b.Op("DistributedOptimizer.start_param_sync");
+      buckets[i].gathering = GatherValues(b, buckets[i], true);
+    }
+  }
+}
+
+void AwaitBuckets(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
+  for (Bucket& bucket : store.buckets) {
+    if (!backward && Holds(bucket, unit) && bucket.gathering.node_id != 0) {
+      b.out.Wait(bucket.gathering);
+      bucket.gathering = {};
+    }
+  }
+}
+
+void ReduceBuckets(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
+  if (!backward || !store.last_batch) {
+    return;
+  }
+  for (Bucket& bucket : store.buckets) {
+    if (!IsReduced(b, bucket) || !Holds(bucket, unit)) {
+      continue;
+    }
+    if (!bucket.values.IsDefined()) {
+      FillBucket(b, unit, bucket);
+    }
+    if (--bucket.units_left == 0 && b.workload.overlap.grad) {
+      b.out.parent = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
+      Reduce(b, bucket, true);
+    }
+  }
+}
+
+void FinishReduce(Builder& b, ParameterStore& store) {
+  for (Bucket& bucket : store.buckets) {
+    if (!IsReduced(b, bucket)) {
+      continue;
+    }
+    if (!bucket.reduced) {
+      b.Op("finalize_model_grads");
+      Reduce(b, bucket, false);
+    }
+    b.out.Wait(bucket.reduction);
+  }
+}
+
+void SpreadBuckets(Builder& b, ParameterStore& store) {
+  if (!b.layout().distributed_optimizer || b.workload.overlap.param) {
+    return;
+  }
+  for (Bucket& bucket : store.buckets) {
+    if (IsReduced(b, bucket)) {
+      b.Op("Optimizer.step#DistributedOptimizer.step");
+      b.out.Wait(GatherValues(b, bucket, false));
+    }
+  }
+}
+
+}  // namespace
+
+Parallelism DataParallel() {
+  return {.name = "data",
+          .help = "the batch divided; gradients are summed, optimizer states divided on request",
+          .groups = DataGroups,
+          .check = CheckData,
+          .before_step = GatherBuckets,
+          .before_unit = AwaitBuckets,
+          .after_unit = ReduceBuckets,
+          .after_backward = FinishReduce,
+          .after_optimizer = SpreadBuckets};
+}
+
+}  // namespace reprise

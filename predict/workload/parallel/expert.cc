@@ -1,0 +1,260 @@
+#include "predict/workload/parallel/expert.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "core/counted.h"
+#include "predict/workload/ops/model_operators.h"
+#include "predict/workload/parallel/parallelism.h"
+#include "predict/workload/routing.h"
+
+namespace reprise {
+namespace {
+
+constexpr const char* kExpertGroup = "ep";
+
+std::int64_t Sum(const std::vector<std::int64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
+}
+
+// Rows of x by an index; the gradient is added where the rows came from.
+Var IndexRows(Builder& b, const Var& x, const TensorDesc& index) {
+  b.Op();
+  std::vector<std::int64_t> shape = x.shape();
+  shape[0] = index.shape[0];
+  const TensorDesc result =
+      b.out.Work("aten::index", Args(x.tensor, Tensors{index}), b.out.New(x.tensor.dtype, shape));
+  const DType dtype = x.tensor.dtype;
+  const std::vector<std::int64_t> before = x.shape();
+  return b.Record(
+      "IndexBackward0", {x}, result, [&b, index, dtype, before](const TensorDesc& gradient) {
+        const TensorDesc dx = b.Zeros(dtype, before);
+        b.out.InPlace("aten::_index_put_impl_", dx, Tensors{index}, gradient, true, true);
+        return Fresh(dx);
+      });
+}
+
+// The largest top_k of each row; the gradient goes to where they were.
+Var TopK(Builder& b, const Var& x, std::int64_t k, TensorDesc& indices) {
+  b.Op();
+  const TensorDesc values = b.out.New(x.tensor.dtype, {x.shape()[0], k});
+  indices = b.out.New(DType::kInt64, {x.shape()[0], k});
+  b.out.Work("aten::topk", Args(x.tensor, k, -1, true, true), Args(values, indices));
+  const TensorDesc input = x.tensor;
+  return b.Record("TopkBackward0", {x}, values, [&b, input, indices](const TensorDesc& gradient) {
+    b.out.parent = "aten::value_selecting_reduction_backward";
+    const TensorDesc dx = b.Zeros(input.dtype, input.shape);
+    b.out.InPlace("aten::scatter_", dx, -1, indices, gradient);
+    return Fresh(dx);
+  });
+}
+
+Var SumOver(Builder& b, const Var& x, std::int64_t dim) {
+  b.Op();
+  std::vector<std::int64_t> shape = x.shape();
+  shape.erase(shape.begin() + dim);
+  const TensorDesc result = b.out.Work("aten::sum", Args(x.tensor, Ints{dim}, false, kNoValue),
+                                       b.out.New(x.tensor.dtype, shape));
+  const std::vector<std::int64_t> before = x.shape();
+  return b.Record("SumBackward1", {x}, result, [&b, before, dim](const TensorDesc& gradient) {
+    std::vector<std::int64_t> strides = gradient.strides;
+    strides.insert(strides.begin() + dim, 0);
+    const TensorDesc spread = b.out.Host("aten::expand", Args(gradient, before, false),
+                                         b.out.Alias(gradient, before, strides, gradient.offset));
+    return std::vector<Grad>{{spread, false}};
+  });
+}
+
+Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent,
+                 const std::vector<std::int64_t>& received) {
+  const auto exchange = [&b](const TensorDesc& in, const std::vector<std::int64_t>& in_rows,
+                             const std::vector<std::int64_t>& out_rows) {
+    std::vector<std::int64_t> shape = in.shape;
+    shape[0] = Sum(out_rows);
+    TensorDesc result = b.out.New(in.dtype, shape);
+    b.out.Wait(b.AllToAll(kExpertGroup, in, result, in_rows, out_rows));
+    return result;
+  };
+  b.Op("AllToAll");
+  const TensorDesc result = exchange(x.tensor, sent, received);
+  return b.Record("AllToAllBackward", {x}, result,
+                  [exchange, sent, received](const TensorDesc& gradient) {
+                    return std::vector<Grad>{{exchange(gradient, received, sent), true}};
+                  });
+}
+
+TensorDesc Argsort(Builder& b, const TensorDesc& keys, bool stable) {
+  b.Op();
+  TensorDesc result = b.out.New(DType::kInt64, keys.shape);
+  if (stable) {
+    b.out.Work("aten::argsort", Args(keys, true, -1, false), Args(result));
+  } else {
+    b.out.Work("aten::argsort", Args(keys, -1, false), Args(result));
+  }
+  return result;
+}
+
+// How many tokens of each expert come from each rank.
+void ExchangeCounts(Builder& b, const TensorDesc& counts) {
+  const std::int64_t ranks = b.layout().ep;
+  const std::string& how = b.model().count_exchange;
+  const std::int64_t sizes = counts.shape[0];
+  const auto sum = [&b](const TensorDesc& of, std::int64_t rows) {
+    const TensorDesc view = b.out.Part(of, 0, {rows, of.elements / rows});
+    b.out.Host("aten::view", Args(of, Ints{rows, -1}), Args(view));
+    const TensorDesc result = b.out.Work("aten::sum", Args(view, Ints{1}, false, kNoValue),
+                                         b.out.New(DType::kInt64, {rows}));
+    b.out.ReadItem(result);  // the host needs the sizes
+  };
+  if (how == "all_to_all") {
+    const TensorDesc result = b.out.New(DType::kInt64, {sizes});
+    b.out.Wait(b.AllToAll(kExpertGroup, counts, result));
+    sum(counts, ranks);
+    sum(result, ranks);
+  } else if (how == "all_gather") {
+    const TensorDesc result = b.out.New(DType::kInt64, {ranks * sizes});
+    b.out.Wait(b.AllGather(kExpertGroup, counts, result));
+    sum(counts, ranks);
+    sum(result, ranks);
+  }
+}
+
+Status CheckExperts(const Workload& w) {
+  const Layout& l = w.layout;
+  if (l.ep == 1 || !w.model.tables.empty()) {  // tables are divided in any number
+    return {};
+  }
+  if (w.model.experts == 0) {
+    return BadInput(
+        fmt::format("expert parallelism of {} needs a model with experts; \"experts\" is 0", l.ep));
+  }
+  if (w.model.experts % l.ep != 0) {
+    return BadInput(fmt::format("expert parallelism of {} does not divide {}", l.ep,
+                                Counted(w.model.experts, "expert")));
+  }
+  if (l.dp % l.ep != 0) {
+    return BadInput(fmt::format(
+        "expert parallelism of {} does not divide data parallelism of {}, among whose ranks the "
+        "experts are divided",
+        l.ep, l.dp));
+  }
+  return {};
+}
+
+// Rows in the order of experts in place of the order of their senders.
+TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows,
+                         std::int64_t local, std::int64_t ranks) {
+  b.Op();
+  const TensorDesc numbers = b.out.New(DType::kInt64, {local});
+  b.out.Work("aten::arange", Args(local, kNoValue, kNoValue, numbers.device, false), Args(numbers));
+  const TensorDesc repeated = b.out.Work("aten::repeat", Args(numbers, Ints{ranks}),
+                                         b.out.New(DType::kInt64, {local * ranks}));
+  const TensorDesc owners =
+      b.out.Work("aten::repeat_interleave", Args(repeated, counts, kNoValue, kNoValue),
+                 b.out.New(DType::kInt64, {rows}));
+  return Argsort(b, owners, true);
+}
+
+}  // namespace
+
+Parallelism ExpertParallel() {
+  return {.name = "expert",
+          .help = "experts divided among data-parallel ranks; tokens travel to them and back",
+          .groups = [](const Workload& w) -> std::vector<GroupRole> {
+            return {ByRule(w.layout, kExpertGroup, "EXPERT_MODEL_PARALLEL_GROUP", {kExpertAxis})};
+          },
+          .check = CheckExperts};
+}
+
+Var UpAndActivation(Builder& b, const Var& x, const ExpertWeights& weights) {
+  Var up = Linear(b, x, *weights.up.weight, weights.up.bias, true);
+  if (b.model().gated_ffn) {
+    const std::int64_t half = up.shape().back() / 2;
+    const std::vector<Var> halves = Split(b, up, {half, half});
+    up = Multiply(b, Silu(b, halves[0]), halves[1]);
+  } else {
+    up = Gelu(b, up);
+  }
+  return up;
+}
+
+Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
+                        const std::vector<ExpertWeights>& experts) {
+  const ModelShape& model = b.model();
+  const std::int64_t tokens = x.shape()[0];
+  const std::int64_t k = model.top_k;
+  const std::int64_t ranks = b.layout().ep;
+  const std::int64_t local = model.experts / ranks;
+  const std::int64_t position = b.place.dp % ranks;
+  const std::vector<std::int64_t> counts = TokensOfExperts(b.workload, tokens, b.layer, b.batch);
+  std::vector<std::int64_t> sent;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    sent.push_back(Sum({counts.begin() + rank * local, counts.begin() + (rank + 1) * local}));
+  }
+  const std::vector<std::int64_t> received(static_cast<std::size_t>(ranks),
+                                           sent[static_cast<std::size_t>(position)]);
+  const Var scores = Softmax(b, Linear(b, x, router, nullptr));
+  TensorDesc chosen;
+  const Var gates = TopK(b, scores, k, chosen);
+  const TensorDesc flat = b.Shaped(chosen, {tokens * k});
+  const TensorDesc order = Argsort(b, flat, true);
+  const TensorDesc per_expert = b.out.Work("aten::bincount", Args(flat, kNoValue, model.experts),
+                                           b.out.New(DType::kInt64, {model.experts}));
+  // Padded to capacity, the sizes are known.
+  const bool known = model.capacity_factor && !model.drop_tokens;
+  if (ranks > 1 && !known) {
+    ExchangeCounts(b, per_expert);
+  }
+  const std::int64_t rows = Sum(sent);
+  TensorDesc kept = order;
+  if (rows != order.shape[0]) {  // dropped, or padded
+    kept = b.out.New(DType::kInt64, {rows});
+    b.out.Work("aten::constant_pad_nd", Args(order, Ints{0, rows - order.shape[0]}, 0), Args(kept));
+  }
+  const TensorDesc token_of = b.out.Work("aten::floor_divide", Args(kept, k), b.NewLike(kept));
+  Var sorted = IndexRows(b, x, token_of);
+  if (ranks > 1) {
+    sorted = ExchangeRows(b, sorted, sent, received);
+  }
+  const std::int64_t held = Sum(received);
+  TensorDesc by_expert;
+  if (ranks > 1 && local > 1) {
+    const TensorDesc sizes = b.out.New(DType::kInt64, {local * ranks});
+    b.out.Work("aten::repeat", Args(b.out.Part(per_expert, 0, {local}), Ints{ranks}), Args(sizes));
+    by_expert = OrderByExpert(b, sizes, held, local, ranks);
+    sorted = IndexRows(b, sorted, by_expert);
+  }
+  std::vector<Var> results;
+  std::int64_t at = 0;
+  for (std::int64_t expert = 0; expert < local; ++expert) {
+    const std::int64_t mine = counts[static_cast<std::size_t>(position * local + expert)] * ranks;
+    if (mine > 0) {
+      const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
+      const ExpertWeights& weights = experts[static_cast<std::size_t>(expert)];
+      results.push_back(
+          Linear(b, UpAndActivation(b, part, weights), *weights.down.weight, weights.down.bias));
+    }
+    at += mine;
+  }
+  Var out = results.empty() ? sorted : Concatenate(b, results, 0);
+  if (ranks > 1 && local > 1) {
+    out = IndexRows(b, out, Argsort(b, by_expert, false));
+  }
+  if (ranks > 1) {
+    out = ExchangeRows(b, out, received, sent);
+  }
+  TensorDesc back = Argsort(b, kept, false);
+  if (rows != tokens * k) {  // what was dropped comes back as it can; what was added goes
+    const TensorDesc places =
+        b.out.Work("aten::constant_pad_nd", Args(back, Ints{0, tokens * k - rows}, 0),
+                   b.out.New(DType::kInt64, {tokens * k}));
+    back = places;
+  }
+  out = IndexRows(b, out, back);
+  out = View(b, out, {tokens, k, x.shape()[1]});
+  out = Multiply(b, out, View(b, gates, {tokens, k, 1}));
+  return SumOver(b, out, 1);
+}
+
+}  // namespace reprise

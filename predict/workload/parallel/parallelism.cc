@@ -1,0 +1,31 @@
+#include "predict/workload/parallel/parallelism.h"
+
+#include <array>
+
+namespace reprise {
+
+#define PARALLELISM(name) Parallelism name();
+#include "predict/workload/parallelisms.def"
+#undef PARALLELISM
+
+std::span<const Parallelism> BuiltinParallelisms() {
+  static const auto builtin = std::to_array<Parallelism>({
+#define PARALLELISM(name) name(),
+#include "predict/workload/parallelisms.def"
+#undef PARALLELISM
+  });
+  return builtin;
+}
+
+GroupRole ByRule(const Layout& layout, std::string role, std::string description,
+                 std::vector<std::size_t> axes, std::vector<std::int64_t> at) {
+  GroupRole out;
+  out.role = std::move(role);
+  out.description = std::move(description);
+  out.mesh = {layout.tp, layout.cp, layout.ep, layout.dp / layout.ep, layout.pp};
+  out.axes = std::move(axes);
+  out.at = std::move(at);
+  return out;
+}
+
+}  // namespace reprise

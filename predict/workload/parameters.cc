@@ -1,0 +1,224 @@
+#include "predict/workload/parameters.h"
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+// As Megatron-LM: without overlap one bucket for all; with it 40 million elements.
+constexpr std::int64_t kOverlappedBucketElements = 40'000'000;
+
+std::int64_t RoundUp(std::int64_t number, std::int64_t to) { return (number + to - 1) / to * to; }
+
+// Whether a bucket's values and sums are one buffer each, with parameters as parts of it.
+bool UsesBuffers(const Workload& w) { return w.MixedPrecision() || w.layout.distributed_optimizer; }
+
+}  // namespace
+
+std::int64_t ParameterStore::Replicas(const Layout& layout, bool expert) {
+  return layout.cp * (expert ? layout.dp / layout.ep : layout.dp);
+}
+
+ParameterStore::ParameterStore(const Workload& workload, Emitter& emitter,
+                               std::vector<Units>& chunks)
+    : workload_(workload), out_(emitter) {
+  for (auto& chunk : chunks) {
+    for (auto& unit : chunk) {
+      unit->index = units.size();
+      units.push_back(unit.get());
+    }
+  }
+  sharded.resize(units.size());
+  if (workload_.layout.fsdp) {
+    MakeShards();
+  } else {
+    MakeBuckets();
+  }
+}
+
+void ParameterStore::MakeShards() {
+  for (Unit* unit : units) {
+    for (const bool expert : {false, true}) {
+      ShardedUnit part{.expert = expert};
+      const std::int64_t shards = Replicas(workload_.layout, expert);
+      for (Parameter& parameter : unit->parameters) {
+        if (parameter.expert != expert) {
+          continue;
+        }
+        std::vector<std::int64_t> shape = parameter.shape;
+        if (shape[0] % shards == 0) {
+          shape[0] /= shards;
+        } else {
+          shape = {RoundUp(parameter.elements(), shards) / shards};
+        }
+        part.parameters.push_back(&parameter);
+        part.values.push_back(out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
+        part.gradients.push_back(out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
+        part.shard_elements += ElementCount(shape);
+      }
+      if (!part.parameters.empty()) {
+        sharded[unit->index].push_back(std::move(part));
+      }
+    }
+  }
+}
+
+void ParameterStore::MakeBuckets() {
+  const std::int64_t width = SizeOf(workload_.GradientType());
+  std::int64_t most = workload_.bucket_bytes / width;
+  if (most == 0) {
+    most = workload_.overlap.grad || workload_.overlap.param ? kOverlappedBucketElements
+                                                             : std::int64_t{1} << 62;
+  }
+  // Gradients come in reverse, so that buckets fill from the end.
+  for (const bool expert : {false, true}) {
+    bool open = false;
+    for (std::size_t i = units.size(); i-- > 0;) {
+      Unit& unit = *units[i];
+      bool any = false;
+      for (Parameter& parameter : unit.parameters) {
+        any = any || parameter.expert == expert;
+      }
+      if (!any) {
+        continue;
+      }
+      if (!open) {
+        buckets.push_back({.expert = expert});
+        open = true;
+      }
+      Bucket& bucket = buckets.back();
+      bucket.units.push_back(i);
+      for (Parameter& parameter : unit.parameters) {
+        if (parameter.expert == expert) {
+          bucket.parameters.push_back(&parameter);
+          bucket.elements += parameter.elements();
+        }
+      }
+      open = bucket.elements < most;
+    }
+  }
+  for (Bucket& bucket : buckets) {
+    const std::int64_t replicas = Replicas(workload_.layout, bucket.expert);
+    if (workload_.layout.distributed_optimizer) {
+      bucket.elements = RoundUp(bucket.elements, replicas);
+    }
+    const bool buffers = UsesBuffers(workload_);
+    if (buffers) {
+      bucket.values = out_.New(workload_.model.dtype, {bucket.elements}, StorageUse::kParameter);
+    }
+    if (buffers || replicas > 1) {
+      bucket.gradients =
+          out_.New(workload_.GradientType(), {bucket.elements}, StorageUse::kGradient);
+    }
+    std::int64_t at = 0;
+    for (Parameter* parameter : bucket.parameters) {
+      parameter->value =
+          buffers ? out_.Part(bucket.values, at, parameter->shape)
+                  : out_.New(workload_.model.dtype, parameter->shape, StorageUse::kParameter);
+      if (bucket.gradients.IsDefined()) {
+        parameter->gradient = out_.Part(bucket.gradients, at, parameter->shape);
+      }
+      at += parameter->elements();
+    }
+  }
+}
+
+void ParameterStore::BeginStep(Builder& b) {
+  last_batch = false;
+  for (Bucket& bucket : buckets) {
+    bucket.units_left = bucket.units.size();
+    bucket.reduced = false;
+    if (UsesBuffers(workload_)) {
+      b.Op("Optimizer.zero_grad#Adam.zero_grad");
+      out_.InPlace("aten::zero_", bucket.gradients);
+    }
+  }
+  for (Unit* unit : units) {
+    for (Parameter& parameter : unit->parameters) {
+      parameter.has_gradient = false;
+    }
+  }
+  for (std::vector<ShardedUnit>& parts : sharded) {
+    for (ShardedUnit& part : parts) {
+      part.has_gradient = false;
+    }
+  }
+}
+
+void ParameterStore::AddGradient(Parameter& parameter, const Grad& gradient) {
+  const TensorDesc& given = *gradient.tensor;
+  if (UsesBuffers(workload_) && !workload_.layout.fsdp) {
+    out_.InPlace("aten::add_", parameter.gradient, given, 1);
+    parameter.has_gradient = true;
+    return;
+  }
+  if (parameter.has_gradient) {
+    out_.InPlace("aten::add_", parameter.fresh, given, 1);
+    return;
+  }
+  const TensorDesc detached = out_.Host(
+      "aten::detach", Args(given), out_.Alias(given, given.shape, given.strides, given.offset));
+  parameter.fresh = detached;
+  if (!workload_.layout.fsdp && !parameter.gradient.IsDefined()) {
+    out_.SetUse(detached.incarnation, StorageUse::kGradient);  // it stays until the step's end
+  }
+  parameter.has_gradient = true;
+}
+
+std::vector<Optimized>& ParameterStore::Items() {
+  if (items_.empty()) {
+    MakeItems();
+  }
+  return items_;
+}
+
+void ParameterStore::MakeItems() {
+  const auto add = [this](const TensorDesc& value, const TensorDesc& gradient,
+                          const Parameter* parameter = nullptr) {
+    Optimized item{.value = value, .sum = gradient, .parameter = parameter};
+    const auto state = [&](std::vector<std::int64_t> shape) {
+      return out_.New(DType::kFloat32, std::move(shape), StorageUse::kOptimizer);
+    };
+    if (workload_.MixedPrecision()) {
+      item.master = state(value.shape);
+    }
+    item.mean = state(value.shape);
+    if (workload_.optimizer != "sgd") {
+      item.square = state(value.shape);
+      item.step = out_.New(DType::kFloat32, {}, StorageUse::kInput);
+    }
+    items_.push_back(std::move(item));
+  };
+  for (std::vector<ShardedUnit>& parts : sharded) {
+    for (ShardedUnit& part : parts) {
+      for (std::size_t i = 0; i < part.values.size(); ++i) {
+        add(part.values[i], part.gradients[i]);
+      }
+    }
+  }
+  for (Bucket& bucket : buckets) {
+    if (workload_.layout.distributed_optimizer) {
+      const std::int64_t shard = bucket.elements / Replicas(workload_.layout, bucket.expert);
+      const TensorDesc value = out_.Part(bucket.values, 0, {shard});
+      add(value, out_.Part(bucket.gradients, 0, {shard}));
+      continue;
+    }
+    for (Parameter* parameter : bucket.parameters) {
+      add(parameter->value, parameter->gradient, parameter);
+    }
+  }
+}
+
+TensorDesc ParameterStore::GradientOf(const Parameter& parameter) const {
+  for (const std::vector<ShardedUnit>& parts : sharded) {
+    for (const ShardedUnit& part : parts) {
+      const auto at = std::find(part.parameters.begin(), part.parameters.end(), &parameter);
+      if (at != part.parameters.end()) {
+        return part.gradients[static_cast<std::size_t>(at - part.parameters.begin())];
+      }
+    }
+  }
+  return parameter.gradient.IsDefined() ? parameter.gradient : parameter.fresh;
+}
+
+}  // namespace reprise

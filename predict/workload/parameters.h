@@ -1,0 +1,104 @@
+// The parameters of one rank: where they, their gradients and the optimizer's states are.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "predict/workload/builder.h"
+
+namespace reprise {
+
+// A part of the model that is computed at once: embedding, a layer, the head. Parallelisms work
+// around it, and activation recomputation repeats it.
+class Unit {
+ public:
+  explicit Unit(std::string of_unit, bool of_layer = false)
+      : name(std::move(of_unit)), is_layer(of_layer) {}
+  virtual ~Unit() = default;
+  // Hidden states in, hidden states out; the last unit's result is the loss.
+  [[nodiscard]] virtual Var Forward(Builder& b, const Var& x) = 0;
+  Parameter* NewParameter(std::vector<std::int64_t> shape) {
+    return &parameters.emplace_back(Parameter{.shape = std::move(shape)});
+  }
+
+  const std::string name;
+  const bool is_layer;
+  std::deque<Parameter> parameters;  // addresses stay
+  std::int64_t layer = 0;            // number in the model
+  std::size_t index = 0;             // among the rank's units
+};
+using Units = std::vector<std::unique_ptr<Unit>>;
+
+// Parameters whose gradients travel together.
+struct Bucket {
+  std::vector<Parameter*> parameters;
+  std::vector<std::size_t> units;
+  bool expert = false;
+  std::int64_t elements = 0;     // a multiple of the shards
+  TensorDesc values, gradients;  // of all, one after the other; undefined: apart
+  std::size_t units_left = 0;    // whose gradients are still to come
+  bool reduced = false;
+  Issued reduction, gathering;
+};
+
+// FSDP: what a unit's ranks hold, and its gathered whole.
+struct ShardedUnit {
+  std::vector<Parameter*> parameters;
+  bool expert = false;
+  // Shards: a part of the first dimension; flat where the ranks do not divide it.
+  std::vector<TensorDesc> values, gradients;
+  std::int64_t shard_elements = 0;
+  bool issued = false, gathered = false, has_gradient = false;
+  TensorDesc whole;
+  Issued gathering, reduction;
+  TensorDesc reduced;  // arrived, not added yet
+};
+
+// One item of the optimizer's lists.
+struct Optimized {
+  TensorDesc value;  // what the model computes with
+  TensorDesc sum;    // of gradients; undefined: `parameter` has it as it came
+  const Parameter* parameter = nullptr;
+  [[nodiscard]] const TensorDesc& gradient() const {
+    return sum.IsDefined() ? sum : parameter->fresh;
+  }
+  TensorDesc master;  // undefined: value itself
+  TensorDesc mean, square, step;
+};
+
+class ParameterStore {
+ public:
+  ParameterStore(const Workload& workload, Emitter& emitter, std::vector<Units>& chunks);
+
+  // Gradients of the last micro-batch come: what is complete may be reduced.
+  bool last_batch = false;
+  // Sums a gradient as the job does.
+  void AddGradient(Parameter& parameter, const Grad& gradient);
+  void BeginStep(Builder& b);
+  // The optimizer's items, in order; states are made with the first call.
+  std::vector<Optimized>& Items();
+
+  std::vector<Unit*> units;
+  std::vector<Bucket> buckets;
+  // By unit: dense parameters, then experts'; empty unless FSDP.
+  std::vector<std::vector<ShardedUnit>> sharded;
+  // Ranks among which a parameter's gradients are summed, and the role of their group.
+  [[nodiscard]] static std::int64_t Replicas(const Layout& layout, bool expert);
+  [[nodiscard]] static const char* ReplicaGroup(bool expert) { return expert ? "edp" : "dp"; }
+  // A parameter's complete gradient, or this rank's part of it.
+  [[nodiscard]] TensorDesc GradientOf(const Parameter& parameter) const;
+
+ private:
+  void MakeBuckets();
+  void MakeShards();
+  void MakeItems();
+
+  const Workload& workload_;
+  Emitter& out_;
+  std::vector<Optimized> items_;
+};
+
+}  // namespace reprise

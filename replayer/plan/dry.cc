@@ -1,0 +1,234 @@
+#include "replayer/plan/dry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/timing/dry_run.h"
+#include "core/version.h"
+#include "et_schema/trace_set.h"
+#include "replayer/plan/graph_steps.h"
+#include "replayer/plan/part.h"
+#include "replayer/plan/plan.h"
+#include "replayer/plan/run_directory.h"
+#include "replayer/plan/timing_graph.h"
+#include "report/run/run.h"
+
+namespace reprise {
+namespace {
+
+// Every node takes its simulated time; the plan only decides which nodes count.
+PlanOptions AllTimed(PlanOptions options) {
+  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
+  options.op_modes.clear();
+  options.comm_modes.clear();
+  options.assume_groups = true;
+  return options;
+}
+
+Result<PartCounts> LoadAll(const TraceSet& set, const RankMapping& mapping,
+                           const PlanOptions& options, ScheduledRanks& simulated) {
+  PartCounts counts;
+  std::vector<std::vector<PlannedTransfer>> transfers;
+  for (std::size_t rank = 0; rank < mapping.replayed.size(); ++rank) {
+    REPRISE_ASSIGN(RankPart part, LoadPart(set, mapping, static_cast<std::int32_t>(rank), options));
+    REPRISE_ASSIGN(Plan plan, BuildPlan(part.graph, AllTimed(options)));
+    counts.Add(CountPart(part, plan, options));
+    transfers.push_back(TransfersOf(part.graph, plan));
+    simulated.graphs.push_back(std::move(part.graph));
+    simulated.plans.push_back(std::move(plan));
+  }
+  // Whole sets are simulated as they are, with what does not match counted by `validate`.
+  const bool whole = !mapping.changes && options.part.steps.empty() && options.part.range.empty();
+  if (!whole) {
+    REPRISE_TRY(AgreeOnTransfers(transfers, mapping, options.part));
+  }
+  for (std::vector<PlannedTransfer>& of_rank : transfers) {
+    auto& infos = simulated.collectives.emplace_back();
+    for (PlannedTransfer& transfer : of_rank) {
+      const auto members = std::max<std::size_t>(mapping.RanksOf(transfer.spec.group).size(), 1);
+      infos.push_back({.node_id = transfer.node_id,
+                       .spec = std::move(transfer.spec),
+                       .group_size = static_cast<std::int32_t>(members)});
+    }
+  }
+  return counts;
+}
+
+Status Simulate(const PlanOptions& options, const RankMapping& mapping,
+                const DrySimulation& simulation, ScheduledRanks& simulated) {
+  std::vector<const Graph*> pointers;
+  for (const Graph& graph : simulated.graphs) {
+    pointers.push_back(&graph);
+  }
+  TimingTrace trace = TimingOfSet(pointers);
+  simulated.first = trace.first;
+  TimingGraph& timing = trace.graph;
+  const DrySet set{simulated.graphs, simulated.plans, simulated.first, mapping, timing};
+  const auto scale = [](std::int64_t& value_ns, double factor) {
+    value_ns = value_ns < 0 ? value_ns : std::llround(static_cast<double>(value_ns) * factor);
+  };
+  for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
+    const auto [rank, i] = trace.Locate(node);
+    const Graph& graph = simulated.graphs[rank];
+    const double factor =
+        options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
+    if (options.host_gaps == HostGaps::kUntraced) {
+      timing.duration_ns[node] -= graph.tracing_ns(i);
+      timing.delay_ns[node] -= graph.tracing_delay_ns(i);
+    }
+    scale(timing.duration_ns[node], factor);
+    scale(timing.transfer_ns[node], factor);
+    scale(timing.delay_ns[node], options.GapFactor());
+  }
+  if (simulation.replace_times) {
+    REPRISE_TRY(simulation.replace_times(set));
+  }
+  if (std::optional<Schedule> other = simulation.schedule ? simulation.schedule() : std::nullopt) {
+    simulated.schedule = std::move(*other);
+  } else {
+    simulated.recorded = true;
+    REPRISE_ASSIGN(simulated.schedule, DryRun(timing));
+  }
+  if (simulation.scheduled) {
+    simulation.scheduled(set, simulated.schedule);
+  }
+  return {};
+}
+
+std::vector<StepRecord> StepsOf(const ScheduledRanks& simulated, std::size_t rank) {
+  const Graph& graph = simulated.graphs[rank];
+  const auto own = [&](const std::vector<std::int64_t>& times_ns) {
+    return std::span(times_ns).subspan(simulated.first[rank], graph.size());
+  };
+  const std::vector<std::int32_t> step = StepsOfNodes(graph);
+  const StepNodes nodes{step, own(simulated.schedule.start_ns), own(simulated.schedule.end_ns)};
+  std::vector<StepRecord> steps;
+  for (const auto& [begin, end] : StepSpans(simulated.plans[rank].frame, nodes)) {
+    steps.push_back({0, false, static_cast<std::int32_t>(steps.size()), begin, end - begin});
+  }
+  return steps;
+}
+
+Status WriteRank(const DryRequest& request, const DrySimulation& simulation,
+                 const ScheduledRanks& simulated, std::size_t rank) {
+  const Graph& graph = simulated.graphs[rank];
+  const Plan& plan = simulated.plans[rank];
+  REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank)));
+  std::vector<NodeInfo> infos = DescribeNodes(graph, plan);
+  for (Graph::Index i = 0; simulation.time_source && i < graph.size(); ++i) {
+    infos[i].time_from = simulation.time_source(simulated.first[rank] + i);
+  }
+  writer->Append(std::move(infos));
+  writer->Append(DescribeEdges(graph));
+  writer->Append(simulated.collectives[rank]);
+  std::vector<NodeRecord> records;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const std::uint32_t at = simulated.first[rank] + i;
+    const std::int64_t start_ns = simulated.schedule.start_ns[at];
+    if (plan.work[i].counts) {
+      records.push_back({graph.id(i), 0, plan.work[i].step, ReplayMode::kTimed, start_ns,
+                         simulated.schedule.end_ns[at] - start_ns});
+    }
+  }
+  writer->Append(std::move(records));
+  writer->Append(StepsOf(simulated, rank));
+  writer->SetFact("modelled", "true");
+  RecordTrace(graph, simulated.recorded, *writer);
+  if (!simulated.facts.empty()) {
+    for (const auto& [name, value] : simulated.facts[rank]) {
+      writer->SetFact(name, value);
+    }
+  }
+  if (simulation.telemetry) {
+    simulation.telemetry(rank, *writer);
+  }
+  return writer->Close();
+}
+
+Result<ReplayOutcome> DryOnOneRank(const DryRequest& request, const DrySimulation& simulation,
+                                   int ranks) {
+  PlanOptions options = request.options;
+  options.host_gaps = options.host_gaps == HostGaps::kAuto ? HostGaps::kKeep : options.host_gaps;
+  REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
+  REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
+  if (!mapping.changes) {
+    REPRISE_TRY(set.CheckRankByRank(
+        "a dry replay holds the nodes of every rank",
+        "choose some with --ranks, or `reprise simulate` it, which takes each class once"));
+  }
+  ScheduledRanks simulated;
+  REPRISE_ASSIGN(PartCounts counts, LoadAll(set, mapping, options, simulated));
+  if (simulation.replace_times) {
+    counts.untimed = 0;  // what replaces times says what it did without them
+  }
+  REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
+  std::map<std::string, std::string> part = DescribePart(options, mapping);
+  part.merge(DescribeTimes(options));
+  REPRISE_TRY(WriteSimulatedRun(request, set, simulation, simulated, part));
+  return ReplayOutcome{.notes = PartNotes(options, set, mapping, counts)};
+}
+
+}  // namespace
+
+Status WriteSimulatedRun(const DryRequest& request, const TraceSet& set,
+                         const DrySimulation& simulation, const ScheduledRanks& simulated,
+                         const std::map<std::string, std::string>& part) {
+  REPRISE_TRY(PrepareRunDirectory(request.run_directory, request.force));
+  const std::size_t ranks = simulated.graphs.size();
+  RunManifest manifest;
+  manifest.reprise_version = kVersion;
+  manifest.command = request.command_line;
+  manifest.trace_path = request.set_directory;
+  manifest.trace_name = set.name;
+  manifest.started_at = UtcNow();
+  manifest.world_size = static_cast<std::int32_t>(ranks);
+  manifest.options = {{"mode", "dry"},
+                      {"time_scale", fmt::format("{}", request.options.time_scale)}};
+  if (simulation.options) {
+    for (const auto& [name, value] : simulation.options()) {
+      manifest.options.insert_or_assign(name, value);
+    }
+  }
+  for (const auto& [name, value] : part) {
+    manifest.options.try_emplace(name, value);
+  }
+  manifest.hosts.assign(ranks, "simulated");
+  manifest.devices.assign(
+      ranks, fmt::format("{} (modelled)", simulation.device.empty() ? "none" : simulation.device));
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    REPRISE_TRY(WriteRank(request, simulation, simulated, rank));
+    const Graph& graph = simulated.graphs[rank];
+    if (simulated.recorded) {
+      manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(graph));
+    }
+    manifest.untraced_step_ns =
+        std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
+  }
+  manifest.trace_hash = simulated.trace_hash;
+  if (manifest.trace_hash.empty()) {
+    REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
+  }
+  REPRISE_TRY(WriteManifest(request.run_directory, manifest));
+  return MergeRun(request.run_directory);
+}
+
+ReplayResult DryReplay(const DryRequest& request, Communicator& communicator) {
+  return DryReplayAs(request, communicator, {});
+}
+
+ReplayResult DryReplayAs(const DryRequest& request, Communicator& communicator,
+                         const DrySimulation& simulation) {
+  Result<ReplayOutcome> outcome = ReplayOutcome{};
+  if (communicator.rank() == 0) {
+    outcome = DryOnOneRank(request, simulation, communicator.size());
+  }
+  const Status mine = outcome ? Status{} : tl::unexpected<Error>(outcome.error());
+  if (const Status agreed = communicator.Agree(mine); !agreed) {
+    return tl::unexpected<ReplayFailure>({agreed.error(), false});
+  }
+  return *outcome;
+}
+
+}  // namespace reprise

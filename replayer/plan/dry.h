@@ -1,0 +1,83 @@
+// --mode dry: the whole set's schedule on a simulated clock. Nothing runs; every time is modelled.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/communicator.h"
+#include "core/records.h"
+#include "core/timing/dry_run.h"
+#include "et_schema/graph.h"
+#include "et_schema/trace_set.h"
+#include "replayer/plan/plan.h"
+#include "replayer/plan/rank_mapping.h"
+#include "replayer/plan/run_request.h"
+#include "report/run/run.h"
+
+namespace reprise {
+
+struct DryRequest : RunRequest {
+  PlanOptions options;
+};
+
+// All replayed ranks before their schedule is computed. `first`: index of each rank's first node in
+// `timing`, and the end. Durations, delays and transfer times of `timing` may be replaced.
+struct DrySet {
+  std::span<const Graph> graphs;
+  std::span<const Plan> plans;
+  std::span<const std::uint32_t> first;
+  const RankMapping& mapping;
+  TimingGraph& timing;
+};
+
+// What a simulation replaces, and how its run is labelled.
+struct DrySimulation {
+  // Called once, on rank 0; its error ends the simulation. Empty: times stay.
+  std::function<Status(const DrySet& set)> replace_times;
+  // In place of the dry run's schedule of these times, for sets whose times do not come from a
+  // recording; nothing: the dry run's. Parallel to `timing`.
+  std::function<std::optional<Schedule>()> schedule;
+  // Called when the schedule is known; may be empty.
+  std::function<void(const DrySet& set, const Schedule& schedule)> scheduled;
+  // Called afterwards for each node of `timing`: returns the source of its time. May be empty.
+  std::function<TimeSource(std::uint32_t node)> time_source;
+  // For the manifest, read afterwards.
+  std::function<std::map<std::string, std::string>()> options;
+  std::string device;  // of every rank
+  // Writes modelled telemetry of a rank of the run. Empty: there is none.
+  std::function<void(std::size_t rank, RankWriter& writer)> telemetry;
+};
+
+// What is known of a simulated run when it is written: a graph for each rank, or for each class of
+// equal ranks.
+struct ScheduledRanks {
+  std::vector<Graph> graphs;
+  std::vector<Plan> plans;
+  std::vector<std::uint32_t> first;  // of each graph's nodes in the schedule
+  Schedule schedule;
+  bool recorded = false;                                  // the set has times
+  std::vector<std::vector<CollectiveInfo>> collectives;   // by graph
+  std::vector<std::map<std::string, std::string>> facts;  // by graph, besides the usual; or empty
+  std::string trace_hash;  // of a set that is in no directory; empty: the set's files'
+};
+// Writes a run with one rank for each graph. `simulation` names times and options; `part` has more
+// of these, which do not replace its own.
+[[nodiscard]] Status WriteSimulatedRun(const DryRequest& request, const TraceSet& set,
+                                       const DrySimulation& simulation, const ScheduledRanks& ranks,
+                                       const std::map<std::string, std::string>& part = {});
+
+// Needs no device and no mpirun. Rank 0 simulates all replayed ranks and writes the run; other
+// ranks, if any were started, only agree. With --one-trace it simulates as many ranks as were
+// started. Durations are the recorded ones × --time-scale; gaps follow --host-gaps. The manifest's
+// option `mode` is "dry", and every record is timed.
+[[nodiscard]] ReplayResult DryReplay(const DryRequest& request, Communicator& communicator);
+// The same with other times.
+[[nodiscard]] ReplayResult DryReplayAs(const DryRequest& request, Communicator& communicator,
+                                       const DrySimulation& simulation);
+
+}  // namespace reprise

@@ -1,0 +1,334 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "report/recordings/inference.h"
+#include "report/recordings/show.h"
+#include "report/text/table.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kNameWidth = 30;
+constexpr std::size_t kShapeWidth = 28;
+constexpr std::size_t kLabelWidth = 14;
+constexpr std::size_t kShortLabelWidth = 9;
+
+// Rows of a table on a page of Markdown: a review's, which --json completes.
+constexpr std::size_t kMarkdownRows = 30;
+
+const char* IsOrAre(std::int64_t count) { return count == 1 ? "is" : "are"; }
+
+std::string RatioCell(std::int64_t a, std::int64_t b) {
+  const auto ratio = RatioOf(a, b);
+  return ratio ? fmt::format("{:.2f}x", *ratio) : "-";
+}
+
+std::string TimeCell(const OperationSum& sum) {
+  return sum.count == 0 ? std::string("-") : DurationText(sum.ns);
+}
+
+// "12/40": those without a counterpart, on each side.
+std::string AloneCell(const OperationSum& a, const OperationSum& b) {
+  if (a.alone_count + b.alone_count == 0) {
+    return "";
+  }
+  return fmt::format("{}/{}", a.alone_count, b.alone_count);
+}
+
+// Tables that are cut to what a screen holds.
+class DifferenceText {
+ public:
+  DifferenceText(const RecordedJob& a, const RecordedJob& b, const RecordingDifference& of,
+                 const Style& style, bool full)
+      : a_(a), b_(b), of_(of), style_(style), full_(full) {}
+
+  // At most `lines`, unless all is wanted. `brief`: one of several.
+  std::string Text(std::size_t lines, bool brief) {
+    lines_ = lines;
+    text_ = style_.markdown
+                ? fmt::format("- **{}.**\n", MarkdownText(of_.verdict))
+                : style_.bold + Wrap(of_.verdict + ".", kConsoleWidth, 2) + style_.reset;
+    Aligned();
+    const std::size_t notes = full_ ? of_.notes.size() : std::min<std::size_t>(of_.notes.size(), 2);
+    for (std::size_t i = 0; i < notes; ++i) {
+      text_ += Message(style_, "note: " + of_.notes[i], 6);
+    }
+    left_out_ = notes < of_.notes.size();
+    if (!brief || full_) {
+      Passed();
+      Weights(a_);
+      Weights(b_);
+    }
+    Rows("Time by class", "sums of ranks and steps", of_.classes, of_.shares.empty() ? 8 : 6);
+    Shares();
+    Rows("Operations that differ most", "", of_.operations, lines);
+    if (full_) {
+      ShapeRows();
+      Rows("Phases", "", of_.phases, of_.phases.size());
+      CriticalPaths();
+    } else if (left_out_ || brief) {
+      text_ += "-v shows more, with shapes, phases and critical path; --json has all\n";
+    }
+    return text_;
+  }
+
+ private:
+  [[nodiscard]] std::size_t Lines() const {
+    return static_cast<std::size_t>(std::ranges::count(text_, '\n'));
+  }
+  // Rows of a table for which there are lines: its heading takes three, the last line of all one.
+  [[nodiscard]] std::size_t RowsLeft(std::size_t rows, std::size_t most) const {
+    constexpr std::size_t kOther = 4;
+    const std::size_t left = lines_ > Lines() + kOther ? lines_ - Lines() - kOther : 0;
+    return style_.markdown ? std::min(rows, kMarkdownRows)
+           : full_         ? rows
+                           : std::min({rows, most, left});
+  }
+
+  void Aligned() {
+    const char* what = of_.totals_a.on_device && of_.totals_b.on_device
+                           ? "operations that launch device work"
+                           : "operations";
+    std::string by;
+    constexpr std::array<const char*, kAlignedBys> kWords = {
+        "", "with other shapes", "at another place", "by name alone", "by class alone"};
+    for (std::size_t i = 1; i < kAlignedBys; ++i) {
+      if (of_.aligned_by[i] > 0) {
+        by += fmt::format(", {} {}", of_.aligned_by[i], kWords[i]);
+      }
+    }
+    text_ +=
+        Message(style_,
+                fmt::format("aligned: {} of {} and {} of {} {} ({:.1f} % of time and {:.1f} %){}",
+                            of_.a.aligned, of_.a.operations, of_.b.aligned, of_.b.operations, what,
+                            Percent(of_.a), Percent(of_.b), by),
+                2);
+  }
+  static double Percent(const AlignedShare& share) {
+    return share.ns > 0
+               ? 100 * static_cast<double>(share.aligned_ns) / static_cast<double>(share.ns)
+               : 0;
+  }
+
+  // Cut to what a line holds; a page has space.
+  [[nodiscard]] std::string Short(const std::string& text, std::size_t width) const {
+    return style_.markdown ? text : Fit(text, width);
+  }
+
+  void Passed() {
+    Table table({"", Short(a_.label, kLabelWidth), Short(b_.label, kLabelWidth), "ratio"});
+    const auto add = [&table](const char* name, std::int64_t a, std::int64_t b) {
+      if (a != 0 || b != 0) {
+        table.Add({name, DurationText(a), DurationText(b), RatioCell(a, b)});
+      }
+    };
+    const SideTotals& a = of_.totals_a;
+    const SideTotals& b = of_.totals_b;
+    const bool device = a.on_device || b.on_device;
+    add("step", a.step_ns, b.step_ns);
+    add("device work", a.device_ns, b.device_ns);
+    add(device ? "device busy" : "operations", a.activity.busy_ns, b.activity.busy_ns);
+    add("waiting for launches", a.activity.launch_wait_ns, b.activity.launch_wait_ns);
+    add("from launch to start", a.activity.latency_ns, b.activity.latency_ns);
+    add(!device              ? "between operations"
+        : of_.launches_known ? "other idle time"
+                             : "idle time",
+        a.activity.other_idle_ns, b.activity.other_idle_ns);
+    add("transfers", a.activity.transfers_ns, b.activity.transfers_ns);
+    add("exposed transfers", a.activity.exposed_ns, b.activity.exposed_ns);
+    add("waiting for ranks", a.activity.waited_ns, b.activity.waited_ns);
+    AddInference(table);
+    text_ += Heading(style_, "Where the time goes", DevicesNote()) + TableText(style_, table);
+  }
+
+  void AddInference(Table& table) const {
+    const auto a = FindInference(a_.ranks.front());
+    const auto b = FindInference(b_.ranks.front());
+    if (!a || !b) {
+      return;
+    }
+    using Number = std::optional<std::int64_t> InferencePhases::*;
+    const auto add = [&](const char* name, Number of, const auto& text) {
+      table.Add({name, text((*a).*of), text((*b).*of),
+                 RatioCell(((*a).*of).value_or(0), ((*b).*of).value_or(0))});
+    };
+    add("first token", &InferencePhases::first_token_ns, DurationText);
+    add("each token", &InferencePhases::per_token_ns, DurationText);
+    const auto rate = [](double value) { return NumberText(value) + "/s"; };
+    table.Add(
+        {"tokens in decode", rate(a->decode_tokens_per_second), rate(b->decode_tokens_per_second),
+         a->decode_tokens_per_second > 0
+             ? fmt::format("{:.2f}x", b->decode_tokens_per_second / a->decode_tokens_per_second)
+             : "-"});
+    const auto bytes = [](const std::optional<std::int64_t>& of) {
+      return of ? BytesText(*of) : std::string("-");
+    };
+    add("cache grows by", &InferencePhases::cache_growth_bytes, bytes);
+  }
+
+  void Weights(const RecordedJob& of) {
+    const RankRecording& rank = of.ranks.front();
+    if (rank.trained_weights > 0 && rank.frozen_weights > 0) {
+      text_ += Message(
+          style_,
+          fmt::format("{}: {} of {} {} trained, {} of {} {} frozen", of.label,
+                      rank.trained_weights == 1 ? "1 matrix"
+                                                : fmt::format("{} matrices", rank.trained_weights),
+                      BytesText(rank.trained_bytes), IsOrAre(rank.trained_weights),
+                      rank.frozen_weights, BytesText(rank.frozen_bytes),
+                      IsOrAre(rank.frozen_weights)),
+          2);
+    }
+  }
+
+  void Shares() {
+    if (of_.shares.empty()) {
+      return;
+    }
+    const std::string a = Short(a_.label, kShortLabelWidth);
+    const std::string b = Short(b_.label, kShortLabelWidth);
+    Table table(
+        {"class", a + " FLOP/s", a + " bandw.", b + " FLOP/s", b + " bandw.", "peaks", "use"});
+    const auto percent = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
+    const std::size_t shown = RowsLeft(of_.shares.size(), 4);
+    left_out_ = left_out_ || shown < of_.shares.size();
+    if (shown == 0) {
+      return;
+    }
+    for (std::size_t i = 0; i < shown; ++i) {
+      const ShareRow& row = of_.shares[i];
+      table.Add({row.op_class, row.a.rate_known ? percent(row.a.of_rate()) : "-",
+                 percent(row.a.of_bandwidth()), row.b.rate_known ? percent(row.b.of_rate()) : "-",
+                 percent(row.b.of_bandwidth()), fmt::format("{:.2f}x", row.device_factor()),
+                 fmt::format("{:.2f}x", row.use_factor())});
+    }
+    text_ +=
+        Heading(style_, "Share of peak", "ratio of times = that of the peaks x that of their use") +
+        TableText(style_, table);
+  }
+
+  [[nodiscard]] std::string DevicesNote() const {
+    const auto name = [](const SideTotals& of) {
+      return of.device.empty() ? std::string("unknown device") : of.device;
+    };
+    return of_.totals_a.on_device || of_.totals_b.on_device
+               ? Short(name(of_.totals_a), 32) + " and " + Short(name(of_.totals_b), 32)
+               : std::string();
+  }
+
+  void Rows(const char* title, const char* more, const std::vector<AlignedRow>& rows,
+            std::size_t most) {
+    const std::size_t shown = RowsLeft(rows.size(), most);
+    left_out_ = left_out_ || shown < rows.size();
+    if (shown == 0) {
+      return;
+    }
+    Table table({"name", "count", Short(a_.label, kLabelWidth), Short(b_.label, kLabelWidth),
+                 "ratio", "difference", "alone"});
+    for (std::size_t i = 0; i < shown; ++i) {
+      const AlignedRow& row = rows[i];
+      table.Add({Short(row.name, kNameWidth), std::to_string(std::max(row.a.count, row.b.count)),
+                 TimeCell(row.a), TimeCell(row.b), RatioCell(row.a.ns, row.b.ns),
+                 SignedDurationText(row.difference_ns()), AloneCell(row.a, row.b)});
+    }
+    text_ += Heading(style_, title, more) + TableText(style_, table);
+  }
+
+  void ShapeRows() {
+    constexpr std::size_t kMaxShapes = 200;
+    Table table({"operation and shapes", Short(a_.label, kShortLabelWidth),
+                 Short(b_.label, kShortLabelWidth), "ratio", "difference"});
+    const std::size_t most = style_.markdown ? kMarkdownRows : kMaxShapes;
+    for (std::size_t i = 0; i < std::min(of_.shapes.size(), most); ++i) {
+      const AlignedRow& row = of_.shapes[i];
+      table.Add({Short(row.name, 24) + " " + Short(row.shape, kShapeWidth), TimeCell(row.a),
+                 TimeCell(row.b), RatioCell(row.a.ns, row.b.ns),
+                 SignedDurationText(row.difference_ns())});
+    }
+    text_ += Heading(style_, "Shapes that differ most", "") + TableText(style_, table);
+  }
+
+  void CriticalPaths() {
+    std::vector<std::string> names;
+    for (const auto* recording : {&a_, &b_}) {
+      for (const PathPart& part : recording->critical_path) {
+        if (std::ranges::find(names, part.name) == names.end()) {
+          names.push_back(part.name);
+        }
+      }
+    }
+    const auto find = [](const RecordedJob& of, const std::string& name) {
+      for (const PathPart& part : of.critical_path) {
+        if (part.name == name) {
+          return part.ns;
+        }
+      }
+      return std::int64_t{0};
+    };
+    if (names.empty()) {
+      return;
+    }
+    Table table({"class", Short(a_.label, kLabelWidth), Short(b_.label, kLabelWidth), "ratio"});
+    for (const std::string& name : names) {
+      const std::int64_t a = find(a_, name);
+      const std::int64_t b = find(b_, name);
+      table.Add({name, DurationText(a), DurationText(b), RatioCell(a, b)});
+    }
+    text_ += Heading(style_, "Critical path", "the chain that the end follows from") +
+             TableText(style_, table);
+  }
+
+  const RecordedJob& a_;
+  const RecordedJob& b_;
+  const RecordingDifference& of_;
+  const Style& style_;
+  const bool full_;
+  std::size_t lines_ = kRecordingLines;
+  bool left_out_ = false;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string RecordingsText(const ComparedRecordings& compared, bool colour, bool full) {
+  const Style style = MakeStyle(colour);
+  std::string text;
+  if (compared.comparison.repeats_are_runs) {
+    text = ComparisonText(compared.sides, compared.comparison, colour, full);
+    if (!full) {
+      return text + "-v also shows the operations of the recordings in the middle of their sides\n";
+    }
+    text += "\n";
+  }
+  const std::size_t count = std::max<std::size_t>(compared.differences.size(), 1);
+  const std::size_t each = (kRecordingLines - count + 1) / count;
+  for (std::size_t s = 0; s < compared.differences.size(); ++s) {
+    text += s == 0 ? "" : "\n";
+    text += DifferenceText(compared.recordings[0], compared.recordings[s + 1],
+                           compared.differences[s], style, full)
+                .Text(each, compared.differences.size() > 1);
+  }
+  return text;
+}
+
+std::string RecordingsMarkdown(const ComparedRecordings& compared) {
+  const Style style = MarkdownStyle();
+  std::string text;
+  if (compared.comparison.repeats_are_runs) {
+    text = ComparisonMarkdown(compared.sides, compared.comparison) + "\n";
+  }
+  for (std::size_t s = 0; s < compared.differences.size(); ++s) {
+    const RecordedJob& a = compared.recordings[0];
+    const RecordedJob& b = compared.recordings[s + 1];
+    text += fmt::format("{}## {} against {}\n\n", s == 0 ? "" : "\n", MarkdownText(b.label),
+                        MarkdownText(a.label)) +
+            DifferenceText(a, b, compared.differences[s], style, true).Text(0, false);
+  }
+  return text;
+}
+
+}  // namespace reprise

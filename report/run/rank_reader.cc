@@ -1,0 +1,183 @@
+#include "report/run/rank_reader.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "report/run/database.h"
+#include "report/run/table_rows.h"
+
+namespace reprise {
+namespace {
+
+// The tables of a file, and whose rows of them are wanted.
+struct RankTables {
+  Database& database;
+  int rank = 0;
+  RankContent content = RankContent::kWhole;
+  bool own_file = false;  // it has no other rank's rows
+
+  // How many rows to make room for: vectors that grow would take twice the memory at times.
+  [[nodiscard]] Result<std::size_t> Count(std::string_view table) const {
+    if (!own_file || content == RankContent::kOutline) {
+      return 0;
+    }
+    REPRISE_ASSIGN(Statement select,
+                   database.Prepare(fmt::format("SELECT count(*) FROM {}", table)));
+    REPRISE_ASSIGN(const bool found, select.Next());
+    return found ? static_cast<std::size_t>(select.Int(0)) : 0;
+  }
+
+  // All rows of the rank, in the order they were written.
+  // `from`: the table, or a query in its place.
+  template <typename Row>
+  [[nodiscard]] Status Read(std::vector<Row>& rows,
+                            std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
+    return ReadWhere("", from, rows);
+  }
+  // Likewise, of a table of nodes or of their records: those that `content` wants.
+  template <typename Row>
+  [[nodiscard]] Status ReadOfNodes(
+      std::vector<Row>& rows, std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
+    const std::string transfers =
+        fmt::format(" AND node_id IN (SELECT node_id FROM collectives WHERE rank={})", rank);
+    return ReadWhere(content == RankContent::kOutline ? transfers : "", from, rows);
+  }
+
+ private:
+  template <typename Row>
+  [[nodiscard]] Status ReadWhere(const std::string& condition, std::string_view from,
+                                 std::vector<Row>& rows) const {
+    REPRISE_ASSIGN(const std::size_t count, Count(from));
+    rows.reserve(count);
+    REPRISE_ASSIGN(Statement select,
+                   database.Prepare(fmt::format("SELECT {} FROM {} WHERE rank={}{} ORDER BY rowid",
+                                                SelectedColumns<Row>(), from, rank, condition)));
+    for (;;) {
+      REPRISE_ASSIGN(const bool more, select.Next());
+      if (!more) {
+        return {};
+      }
+      rows.push_back(ReadRow<Row>(select));
+    }
+  }
+};
+
+Status ReadSharedTables(const RankTables& tables, RankData& data) {
+  if (tables.content == RankContent::kWhole) {
+    REPRISE_TRY(tables.Read(data.edges));
+    REPRISE_TRY(tables.Read(data.joules));
+  }
+  REPRISE_TRY(tables.Read(data.collectives));
+  REPRISE_TRY(tables.Read(data.steps));
+  REPRISE_TRY(tables.Read(data.devices));
+  REPRISE_TRY(tables.Read(data.meters));
+  REPRISE_TRY(tables.Read(data.metrics));
+  REPRISE_TRY(tables.Read(data.samples));
+  std::vector<RunFact> facts;
+  REPRISE_TRY(tables.Read(facts));
+  for (RunFact& fact : facts) {
+    data.facts.emplace(std::move(fact.name), std::move(fact.value));
+  }
+  std::vector<RankFileRow> ranks;
+  REPRISE_TRY(tables.Read(ranks));
+  if (!ranks.empty()) {
+    data.host = std::move(ranks.front().host);
+    data.closed = ranks.front().closed;
+  }
+  return {};
+}
+
+Status CheckVersion(Database& database, const std::string& path) {
+  REPRISE_ASSIGN(Statement select, database.Prepare("PRAGMA user_version"));
+  REPRISE_ASSIGN(const bool found, select.Next());
+  const std::int64_t version = found ? select.Int(0) : 0;
+  if (version == 0) {
+    return BadInput(path + ": not written by reprise (no schema version in it)");
+  }
+  if (version != kRunSchemaVersion) {
+    return BadInput(fmt::format(
+        "{}: has schema version {}, this program reads only {}: replay the trace again with "
+        "this program, or read the run with the version of reprise that wrote it",
+        path, version, kRunSchemaVersion));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RankData> ReadRankFile(const std::string& directory, int rank, RankContent content,
+                              std::vector<std::string>& notes) {
+  const std::string path = RankPath(directory, rank);
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckVersion(database, path));
+  RankData data;
+  data.rank = rank;
+  // One snapshot, although the writer may be going on.
+  REPRISE_TRY(database.Execute("BEGIN"));
+  const RankTables tables{database, rank, content, true};
+  REPRISE_TRY(tables.ReadOfNodes(data.nodes));
+  REPRISE_TRY(tables.ReadOfNodes(data.records));
+  REPRISE_TRY(ReadSharedTables(tables, data));
+  if (database.log_ignored()) {
+    notes.push_back(
+        fmt::format("rank {}: {} is read without its write-ahead log, because the "
+                    "directory is read-only: its last records may be missing",
+                    rank, path));
+  }
+  if (!data.closed) {
+    notes.push_back(fmt::format(
+        "rank {}: file was not closed (killed, or still running): up to 2 s may be missing", rank));
+  }
+  return data;
+}
+
+Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, RankContent content) {
+  const std::string path = MergedPath(directory);
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckVersion(database, path));
+  RankData data;
+  data.rank = rank;
+  const RankTables tables{database, rank, content, false};
+  REPRISE_TRY(tables.ReadOfNodes(data.nodes, "nodes"));
+  REPRISE_TRY(ReadSharedTables(tables, data));
+  // Medians count from the iteration's start: the records go into the first that is no warm-up.
+  std::int32_t iteration = 0;
+  std::int64_t base_ns = 0;
+  for (const StepRecord& step : data.steps) {
+    if (!step.warmup) {
+      iteration = step.iteration;
+      base_ns = step.start_ns;
+      break;
+    }
+  }
+  REPRISE_TRY(tables.ReadOfNodes(
+      data.records,
+      fmt::format("(SELECT rank, node_id, {} AS iteration, step, mode, replayed_start_ns + {} AS"
+                  " start_ns, replayed_duration_ns AS duration_ns, rowid FROM nodes"
+                  " WHERE replayed_duration_ns IS NOT NULL)",
+                  iteration, base_ns)));
+  return data;
+}
+
+Result<std::vector<std::int32_t>> RanksInMerged(const std::string& directory) {
+  const std::string path = MergedPath(directory);
+  std::vector<std::int32_t> ranks;
+  if (!std::filesystem::exists(path)) {
+    return ranks;
+  }
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckVersion(database, path));
+  REPRISE_ASSIGN(Statement select, database.Prepare("SELECT DISTINCT rank FROM ranks"));
+  for (;;) {
+    REPRISE_ASSIGN(const bool more, select.Next());
+    if (!more) {
+      return ranks;
+    }
+    ranks.push_back(static_cast<std::int32_t>(select.Int(0)));
+  }
+}
+
+}  // namespace reprise

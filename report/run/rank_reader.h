@@ -1,0 +1,27 @@
+// Reads one rank's rows out of rank<N>.sqlite or run.sqlite.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/run/run.h"
+
+namespace reprise {
+
+// How much of a rank: all of it, or no edges and, of nodes and records, only those of transfers,
+// which is what ranks need of each other.
+enum class RankContent : std::uint8_t { kWhole, kOutline };
+
+// Both may be called for several ranks at once.
+//
+// From rank<N>.sqlite. `notes` gets what the user should know: not closed, log not recovered.
+[[nodiscard]] Result<RankData> ReadRankFile(const std::string& directory, int rank,
+                                            RankContent content, std::vector<std::string>& notes);
+// From run.sqlite: everything but records, which are rebuilt as one iteration of medians.
+[[nodiscard]] Result<RankData> ReadRankFromMerged(const std::string& directory, int rank,
+                                                  RankContent content);
+// Ranks that run.sqlite has; empty if there is no such file.
+[[nodiscard]] Result<std::vector<std::int32_t>> RanksInMerged(const std::string& directory);
+
+}  // namespace reprise

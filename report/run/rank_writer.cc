@@ -1,0 +1,203 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "core/clock.h"
+#include "report/run/database.h"
+#include "report/run/run.h"
+#include "report/run/schema.h"
+#include "report/run/table_rows.h"
+
+namespace reprise {
+namespace {
+
+// Half of the promised 2 s, less the time that a transaction takes.
+constexpr std::chrono::milliseconds kFlushPeriod{500};
+// A transaction that lasts longer is committed in parts, so that what is in it becomes readable.
+constexpr std::int64_t kCommitNs = 500'000'000;
+constexpr std::size_t kRowsPerClockCheck = 4096;
+
+// What callers have handed over, in the order of writing: small tables first, which a reader needs
+// to understand the others. Batches are moved in whole: an append is O(1) under the lock.
+template <typename... Rows>
+using Batches = std::tuple<std::vector<std::vector<Rows>>...>;
+using Pending = Batches<RankFileRow, RunDevice, RunFact, StepRecord, MeteredDevice, Metric, Sample,
+                        CollectiveInfo, NodeInfo, NodeRecord, NodeJoules, EdgeInfo>;
+
+bool IsEmpty(const Pending& pending) {
+  return std::apply([](const auto&... batches) { return (batches.empty() && ...); }, pending);
+}
+
+}  // namespace
+
+class RankWriter::Impl {
+ public:
+  Impl(Database database, int rank)
+      : database_(std::move(database)), rank_(rank), thread_([this] { Loop(); }) {}
+
+  template <typename Row>
+  void Push(std::vector<Row>&& rows) {
+    const std::lock_guard lock(mutex_);
+    if (!closing_ && status_) {
+      std::get<std::vector<std::vector<Row>>>(pending_).push_back(std::move(rows));
+    }
+  }
+  [[nodiscard]] Status status() {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
+  [[nodiscard]] Status Close();
+
+ private:
+  void Loop();
+  [[nodiscard]] Status Write(const Pending& batch);
+  // One prepared INSERT for all rows, committing now and then.
+  template <typename Row>
+  [[nodiscard]] Status WriteRows(const std::vector<Row>& rows);
+
+  Database database_;
+  const int rank_;
+  std::int64_t transaction_start_ns_ = 0;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  Pending pending_;
+  Status status_;
+  bool closing_ = false;
+  std::mutex close_mutex_;
+  bool closed_ = false;
+  std::thread thread_;  // last: it uses everything above
+};
+
+void RankWriter::Impl::Loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait_for(lock, kFlushPeriod, [this] { return closing_; });
+    const bool last = closing_;
+    if (!IsEmpty(pending_)) {
+      const Pending batch = std::exchange(pending_, {});
+      lock.unlock();
+      Status status = Write(batch);
+      lock.lock();
+      if (!status) {
+        status_ = std::move(status);
+        return;
+      }
+    }
+    if (last) {
+      return;
+    }
+  }
+}
+
+template <typename Row>
+Status RankWriter::Impl::WriteRows(const std::vector<Row>& rows) {
+  if (rows.empty()) {
+    return {};
+  }
+  REPRISE_ASSIGN(Statement insert, database_.Prepare(InsertSql<Row>()));
+  std::size_t count = 0;
+  for (const Row& row : rows) {
+    REPRISE_TRY(InsertRow(insert, rank_, row));
+    if (++count % kRowsPerClockCheck == 0 && MonotonicNs() - transaction_start_ns_ > kCommitNs) {
+      REPRISE_TRY(database_.Execute("COMMIT; BEGIN"));
+      transaction_start_ns_ = MonotonicNs();
+    }
+  }
+  return {};
+}
+
+Status RankWriter::Impl::Write(const Pending& batch) {
+  transaction_start_ns_ = MonotonicNs();
+  REPRISE_TRY(database_.Execute("BEGIN"));
+  Status status;
+  const auto write = [&](const auto& batches) {
+    for (const auto& rows : batches) {
+      status = status ? WriteRows(rows) : status;
+    }
+  };
+  std::apply([&write](const auto&... batches) { (write(batches), ...); }, batch);
+  REPRISE_TRY(std::move(status));
+  return database_.Execute("COMMIT");
+}
+
+Status RankWriter::Impl::Close() {
+  const std::lock_guard close_lock(close_mutex_);
+  if (closed_) {
+    return status_;
+  }
+  closed_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+  if (status_) {
+    status_ = database_.Execute("UPDATE ranks SET closed=1");
+    // A finished run is plain files that can be read from a read-only directory. Where somebody is
+    // reading at this moment the log stays, which is no error.
+    (void)database_.Execute("PRAGMA busy_timeout=100; PRAGMA journal_mode=DELETE");
+  }
+  const Status closed = database_.Close();
+  if (status_ && !closed) {
+    status_ = closed;
+  }
+  return status_;
+}
+
+RankWriter::RankWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RankWriter::~RankWriter() { (void)Close(); }
+
+void RankWriter::SetFact(const std::string& name, const std::string& value) {
+  Append<RunFact>({{.name = name, .value = value}});
+}
+Status RankWriter::status() { return impl_->status(); }
+Status RankWriter::Close() { return impl_->Close(); }
+
+template <typename Row>
+void RankWriter::Append(std::vector<Row> rows) {
+  impl_->Push(std::move(rows));
+}
+#define REPRISE_TABLE(table, Struct, where) template void RankWriter::Append(std::vector<Struct>);
+#include "report/run/schema.def"
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
+}
+
+Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& directory, int rank) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
+    return EnvironmentError(directory + ": not a directory");
+  }
+  const std::string path = RankPath(directory, rank);
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    std::filesystem::remove(path + suffix, error);
+    if (error) {
+      return EnvironmentError(path + suffix + ": cannot be replaced: " + error.message());
+    }
+  }
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kCreate));
+  // WAL: a commit appends to a log and a reader never blocks the writer. NORMAL: no fsync at a
+  // commit (a killed process loses nothing, since the kernel has the pages), one before each
+  // checkpoint, so that even a power cut leaves an intact file. Both happen in the background.
+  REPRISE_TRY(database.Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"));
+  REPRISE_TRY(database.Execute("BEGIN;" + RankSchema() + "COMMIT;"));
+  REPRISE_ASSIGN(Statement insert, database.Prepare(InsertSql<RankFileRow>()));
+  REPRISE_TRY(InsertRow(insert, rank, RankFileRow{.host = HostName(), .pid = getpid()}));
+  return std::unique_ptr<RankWriter>(
+      new RankWriter(std::make_unique<Impl>(std::move(database), rank)));
+}
+
+}  // namespace reprise

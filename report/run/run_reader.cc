@@ -1,0 +1,263 @@
+#include "report/run/run_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "core/checksums.h"
+#include "core/parallel.h"
+#include "core/text.h"
+#include "report/run/database.h"
+#include "report/run/memory_need.h"
+#include "report/run/rank_reader.h"
+#include "report/run/schema.h"
+
+namespace reprise {
+namespace {
+
+bool NamesARank(const std::string& text) { return text.starts_with("rank "); }
+
+// What was found of one rank.
+struct RankPart {
+  std::optional<RankData> data;  // none: there is no such file, or `status` says why
+  std::vector<std::string> notes;
+  Status status;
+};
+
+// The rank's own file where it is there, run.sqlite's rows where it is not, else nothing.
+Status ReadRank(const std::string& directory, int rank, RankContent content,
+                const std::vector<std::int32_t>& merged_ranks, RankPart& part) {
+  if (std::filesystem::exists(RankPath(directory, rank))) {
+    REPRISE_ASSIGN(part.data, ReadRankFile(directory, rank, content, part.notes));
+  } else if (std::ranges::find(merged_ranks, rank) != merged_ranks.end()) {
+    REPRISE_ASSIGN(part.data, ReadRankFromMerged(directory, rank, content));
+    part.notes.push_back(
+        fmt::format("rank {0}: rank{0}.sqlite is missing; run.sqlite has its {1}", rank,
+                    part.data->nodes.empty() ? "steps" : "medians over the iterations"));
+  } else {
+    part.notes.push_back(fmt::format("rank {}: rank{}.sqlite is missing", rank, rank));
+  }
+  return {};
+}
+
+// Ranks have files of their own: as many as there are cores are read at a time. Of several damaged
+// files the first one's is reported.
+Result<std::vector<RankPart>> ReadParts(const std::string& directory,
+                                        std::span<const std::int32_t> ranks, RankContent content,
+                                        const std::vector<std::int32_t>& merged_ranks) {
+  std::vector<RankPart> parts(ranks.size());
+  std::atomic<std::size_t> first_failed = parts.size();
+  ForEachInParallel(parts.size(), [&](std::size_t i) {
+    if (i > first_failed) {
+      return;
+    }
+    parts[i].status = ReadRank(directory, ranks[i], content, merged_ranks, parts[i]);
+    if (!parts[i].status) {
+      std::size_t first = first_failed;
+      while (i < first && !first_failed.compare_exchange_weak(first, i)) {
+      }
+    }
+  });
+  for (RankPart& part : parts) {
+    REPRISE_TRY(std::move(part.status));
+  }
+  return parts;
+}
+
+// What is true of all ranks alike is said once.
+void AddNotes(std::vector<std::string>& of_rank, std::vector<std::string>& notes) {
+  for (std::string& note : of_rank) {
+    if (NamesARank(note) || std::ranges::find(notes, note) == notes.end()) {
+      notes.push_back(std::move(note));
+    }
+  }
+}
+
+// One more than the highest rank that has a file; 0 if none has.
+std::int32_t RanksOnDisk(const std::string& directory) {
+  constexpr std::string_view kPrefix = "rank";
+  constexpr std::string_view kSuffix = ".sqlite";
+  std::int32_t ranks = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
+      continue;
+    }
+    const std::string_view number = std::string_view(name).substr(kPrefix.size());
+    const std::int32_t rank =
+        ParseNumber<std::int32_t>(number.substr(0, number.size() - kSuffix.size())).value_or(-1);
+    if (rank >= 0 && rank < kMaxRanks) {
+      ranks = std::max(ranks, rank + 1);
+    }
+  }
+  return ranks;
+}
+
+// Why a run ended early and which rank was first, as far as its ranks could record it.
+void AddNotesOnEnd(RunData& run) {
+  std::string reason;
+  std::vector<std::string> silent;
+  for (const RankData& rank : run.ranks) {
+    const auto told = rank.facts.find(kFactEndedBy);
+    if (told == rank.facts.end()) {
+      if (!rank.closed) {
+        silent.push_back(std::to_string(rank.rank));
+      }
+    } else if (reason.empty() || (!NamesARank(reason) && NamesARank(told->second))) {
+      // The rank at fault leaves its own number out, the others name it.
+      reason = told->second;
+      if (!NamesARank(reason) && run.ranks.size() > 1) {
+        reason += fmt::format(" (says rank {})", rank.rank);
+      }
+    }
+  }
+  if (reason.empty()) {
+    return;  // all still at work, or killed together
+  }
+  // A signal is sent to all ranks when one has gone: it is not the reason.
+  if (silent.empty() || reason.find("ended by SIG") == std::string::npos) {
+    run.notes.push_back("ended early: " + reason);
+    return;
+  }
+  run.notes.push_back(
+      fmt::format("ended early: rank{} {} first, killed, crashed or stopped (no end in {} file); "
+                  "the others: {}",
+                  silent.size() > 1 ? "s" : "", fmt::join(silent, ", "),
+                  silent.size() > 1 ? "their" : "its", reason));
+}
+
+// The names of the run's files that are there: those of ranks may be left out, run.sqlite has the
+// rest.
+std::vector<std::string> RunFiles(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name == "manifest.json" || name == "run.sqlite" ||
+        (name.starts_with("rank") && name.ends_with(".sqlite"))) {
+      names.push_back(name);
+    }
+  }
+  std::ranges::sort(names, [](const std::string& a, const std::string& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);  // rank5 before rank21
+  });
+  return names;
+}
+
+// Of a database without a checksum.
+Status CheckStructure(const std::string& path) {
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_ASSIGN(Statement check, database.Prepare("PRAGMA integrity_check(1)"));
+  REPRISE_ASSIGN(const bool any, check.Next());
+  if (any && check.View(0) != "ok") {
+    return BadInput(fmt::format("{}: damaged: {}; restore it from a copy", path, check.Text(0)));
+  }
+  return {};
+}
+
+// Whether the run has checksums, and if so, whether they hold.
+Result<bool> VerifyRun(const std::string& directory) {
+  REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
+  const std::vector<std::string> names = RunFiles(directory);
+  std::vector<Status> outcomes(names.size());
+  ForEachInParallel(names.size(), [&](std::size_t i) {
+    if (checksums.known()) {
+      outcomes[i] = checksums.Verify(names[i]);
+    } else if (names[i] != "manifest.json") {
+      outcomes[i] = CheckStructure((std::filesystem::path(directory) / names[i]).string());
+    }
+  });
+  for (Status& outcome : outcomes) {
+    REPRISE_TRY(std::move(outcome));
+  }
+  return checksums.known();
+}
+
+}  // namespace
+
+Result<RunReader> RunReader::Open(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error)) {
+    return BadInput(directory + ": not a directory; a run is a directory written by replay");
+  }
+  RunReader reader;
+  reader.directory_ = directory;
+  REPRISE_ASSIGN(const bool verified, VerifyRun(directory));
+  if (std::filesystem::exists(ManifestPath(directory), error)) {
+    REPRISE_ASSIGN(reader.manifest_, ReadManifest(directory));
+  } else {
+    reader.manifest_.world_size = RanksOnDisk(directory);
+    if (reader.manifest_.world_size == 0) {
+      return BadInput(directory + ": not a run (no manifest.json and no rank's file in it)");
+    }
+    reader.notes_.push_back(
+        fmt::format("manifest.json is missing: {} ranks, as far as their files say",
+                    reader.manifest_.world_size));
+  }
+  REPRISE_ASSIGN(reader.merged_ranks_, RanksInMerged(directory));
+  if (!reader.manifest_.complete) {
+    reader.notes_.emplace_back("not merged: the run was killed, failed, or is still going on");
+  } else if (!verified) {
+    reader.notes_.emplace_back("no checksums.xxh128: only SQLite's own checks were made");
+  }
+  return reader;
+}
+
+std::vector<std::int32_t> RunReader::AllRanks() const {
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(manifest_.world_size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+Result<RunData> RunReader::ReadAll(RankContent content) {
+  RunData run{.manifest = manifest_, .ranks = {}, .notes = notes_};
+  REPRISE_ASSIGN(std::vector<RankPart> parts,
+                 ReadParts(directory_, AllRanks(), content, merged_ranks_));
+  for (RankPart& part : parts) {
+    AddNotes(part.notes, run.notes);
+    if (part.data) {
+      run.ranks.push_back(std::move(*part.data));
+    }
+  }
+  if (run.ranks.empty()) {
+    return BadInput(directory_ + ": no rank's file in it (rank0.sqlite, ...)");
+  }
+  if (!manifest_.complete) {
+    AddNotesOnEnd(run);
+  }
+  clocks_.emplace(run);
+  RelateClocks(run, *clocks_);
+  return run;
+}
+
+Result<RunData> RunReader::Read(std::span<const std::int32_t> ranks) const {
+  REPRISE_ASSIGN(std::vector<RankPart> parts,
+                 ReadParts(directory_, ranks, RankContent::kWhole, merged_ranks_));
+  RunData run{.manifest = manifest_, .ranks = {}, .notes = {}};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].data) {
+      return BadInput(fmt::format("{}: the file of rank {} went away while the run was read",
+                                  directory_, ranks[i]));
+    }
+    clocks_->Move(*parts[i].data);
+    run.ranks.push_back(std::move(*parts[i].data));
+  }
+  return run;
+}
+
+Result<RunData> ReadRun(const std::string& directory) {
+  REPRISE_ASSIGN(RunReader reader, RunReader::Open(directory));
+  REPRISE_TRY(CheckMemory(directory, reader.AllRanks(), MachineMemoryBytes()));
+  return reader.ReadAll();
+}
+
+}  // namespace reprise

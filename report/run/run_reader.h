@@ -1,0 +1,42 @@
+// A run on disk, read at once (ReadRun) or, where that would take too much memory, as an outline of
+// all ranks and then some ranks at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/run/clocks.h"
+#include "report/run/rank_reader.h"
+#include "report/run/run.h"
+
+namespace reprise {
+
+// Not for several threads at once; reads on as many as there are cores.
+class RunReader {
+ public:
+  // Reads the manifest. Bad input: the directory is no run.
+  static Result<RunReader> Open(const std::string& directory);
+
+  [[nodiscard]] const RunManifest& manifest() const { return manifest_; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] std::vector<std::int32_t> AllRanks() const;
+
+  // Every rank, as ReadRun has it; kOutline leaves out what one rank alone needs.
+  [[nodiscard]] Result<RunData> ReadAll(RankContent content = RankContent::kWhole);
+  // These ranks whole, on the clock that ReadAll, which comes first, has found. No notes.
+  [[nodiscard]] Result<RunData> Read(std::span<const std::int32_t> ranks) const;
+
+ private:
+  RunReader() = default;
+
+  std::string directory_;
+  RunManifest manifest_;
+  std::vector<std::int32_t> merged_ranks_;
+  std::vector<std::string> notes_;
+  std::optional<ClockRelation> clocks_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,144 @@
+#include "report/run/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+std::string_view SqlType(ColumnType type) {
+  switch (type) {
+    case ColumnType::kText:
+    case ColumnType::kLines:
+      return "TEXT";
+    case ColumnType::kReal:
+      return "REAL";
+    default:
+      return "INTEGER";
+  }
+}
+
+// "rank INTEGER, name TEXT, …"
+std::string Definitions(const RunTable& table) {
+  std::string sql = "rank INTEGER";
+  for (const RunColumn& column : table.columns) {
+    sql += fmt::format(", {} {}", column.name, SqlType(column.type));
+  }
+  return sql;
+}
+
+std::string CreateTable(const RunTable& table) {
+  const std::string unique =
+      table.unique.empty() ? "" : fmt::format(", PRIMARY KEY(rank, {})", table.unique);
+  return fmt::format("CREATE TABLE {}({}{});", table.name, Definitions(table), unique);
+}
+
+// The table whose rows, with their medians, are `nodes`.
+const RunTable& NodeTable() {
+  return *std::ranges::find_if(RunTables(),
+                               [](const RunTable& table) { return !table.medians.empty(); });
+}
+
+// "name, name, …": `rank` and the columns of a table.
+std::string ColumnNames(const RunTable& table) {
+  std::string names = "rank";
+  for (const RunColumn& column : table.columns) {
+    names += fmt::format(", {}", column.name);
+  }
+  return names;
+}
+
+std::string Version() { return fmt::format("PRAGMA user_version={};", kRunSchemaVersion); }
+
+// Medians over the iterations that are finished and not warm-up. A replayed start counts from the
+// iteration's start, as a recorded start counts from the trace's base.
+constexpr std::string_view kNodesView = R"sql(
+CREATE VIEW nodes AS
+WITH base AS (
+  SELECT iteration, min(start_ns) AS start_ns FROM steps WHERE NOT warmup GROUP BY iteration),
+ordered AS (
+  SELECT r.node_id AS node_id, r.duration_ns AS duration_ns,
+         r.start_ns - base.start_ns AS start_ns,
+         row_number() OVER (PARTITION BY r.node_id ORDER BY r.duration_ns) AS by_duration,
+         row_number() OVER (PARTITION BY r.node_id ORDER BY r.start_ns - base.start_ns) AS by_start,
+         count(*) OVER (PARTITION BY r.node_id) AS n
+  FROM records r JOIN base USING (iteration)),
+medians AS (
+  SELECT node_id,
+         cast(avg(CASE WHEN by_start IN ((n + 1) / 2, (n + 2) / 2) THEN start_ns END)
+              AS INTEGER) AS start_ns,
+         cast(avg(CASE WHEN by_duration IN ((n + 1) / 2, (n + 2) / 2) THEN duration_ns END)
+              AS INTEGER) AS duration_ns
+  FROM ordered GROUP BY node_id)
+SELECT i.*, m.start_ns AS replayed_start_ns, m.duration_ns AS replayed_duration_ns
+FROM node_info i LEFT JOIN medians m USING (node_id);
+)sql";
+
+}  // namespace
+
+const std::vector<RunTable>& RunTables() {
+  static const std::vector<RunTable> all = [] {
+    std::vector<RunTable> tables;
+#define REPRISE_TABLE(table, Struct, where) \
+  tables.push_back({.name = #table, .place = TablePlace::where});
+#define REPRISE_COLUMN(column, type, member) \
+  tables.back().columns.push_back({#column, ColumnType::k##type});
+#define REPRISE_MEDIAN(column, type) \
+  tables.back().medians.push_back({#column, ColumnType::k##type});
+#define REPRISE_UNIQUE(column) tables.back().unique = #column;
+#include "report/run/schema.def"
+    return tables;
+  }();
+  return all;
+}
+
+std::string RankSchema() {
+  std::string sql = Version();
+  for (const RunTable& table : RunTables()) {
+    sql += CreateTable(table);
+  }
+  return sql + std::string(kNodesView);
+}
+
+std::string MergedSchema() {
+  std::string sql = Version();
+  for (const RunTable& table : RunTables()) {
+    if (table.place != TablePlace::kOwnFile) {
+      sql += CreateTable(table);
+    }
+  }
+  sql += fmt::format("CREATE TABLE nodes({}", Definitions(NodeTable()));
+  for (const RunColumn& median : NodeTable().medians) {
+    sql += fmt::format(", {} {}", median.name, SqlType(median.type));
+  }
+  return sql + ");";
+}
+
+std::string MergeSql(bool in_full) {
+  const auto copy = [](std::string_view table, const std::string& columns) {
+    return fmt::format("INSERT INTO main.{0}({1}) SELECT {1} FROM part.{0};", table, columns);
+  };
+  std::string sql;
+  if (in_full) {
+    std::string columns = ColumnNames(NodeTable());
+    for (const RunColumn& median : NodeTable().medians) {
+      columns += fmt::format(", {}", median.name);
+    }
+    sql = copy("nodes", columns);
+  }
+  for (const RunTable& table : RunTables()) {
+    if (table.place == TablePlace::kFew || (in_full && table.place == TablePlace::kAll)) {
+      sql += copy(table.name, ColumnNames(table));
+    }
+  }
+  return sql;
+}
+
+std::string ManifestPath(const std::string& directory) { return directory + "/manifest.json"; }
+std::string RankPath(const std::string& directory, int rank) {
+  return fmt::format("{}/rank{}.sqlite", directory, rank);
+}
+std::string MergedPath(const std::string& directory) { return directory + "/run.sqlite"; }
+
+}  // namespace reprise

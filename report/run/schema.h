@@ -1,0 +1,51 @@
+// The tables of a run's SQLite files, as data: report/run/schema.def lists them, docs/run_format.md
+// explains them to users. report/run/table_rows.h has their rows as structs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprise {
+
+// PRAGMA user_version of every file of a run; a reader refuses any other.
+#define REPRISE_SCHEMA_VERSION(version) inline constexpr int kRunSchemaVersion = version;
+#include "report/run/schema.def"
+
+// More ranks than this in a file are damage, not a run.
+inline constexpr std::int32_t kMaxRanks = 1'000'000;
+
+enum class ColumnType : std::uint8_t { kText, kLines, kInteger, kReal, kBoolean, kId };
+
+struct RunColumn {
+  std::string_view name;
+  ColumnType type = ColumnType::kText;
+};
+
+// Which files have a table (report/run/schema.def).
+enum class TablePlace : std::uint8_t { kOwnFile, kAll, kFew };
+
+struct RunTable {
+  std::string_view name;
+  TablePlace place = TablePlace::kAll;
+  std::vector<RunColumn> columns = {};  // without `rank`, which comes first
+  std::vector<RunColumn> medians = {};
+  std::string_view unique = {};  // empty: rows repeat
+};
+[[nodiscard]] const std::vector<RunTable>& RunTables();
+
+// rank<N>.sqlite: all tables, and `nodes` as a view over node_info and records, right at any
+// moment, also while the run continues.
+[[nodiscard]] std::string RankSchema();
+// run.sqlite: the tables that are not kOwnFile, `rank` column and all, so that one query serves
+// both kinds of file, and `nodes` as a table.
+[[nodiscard]] std::string MergedSchema();
+// Copies a rank's rows from the attached database `part` to `main`; not `in_full`: tables of kFew.
+[[nodiscard]] std::string MergeSql(bool in_full);
+
+[[nodiscard]] std::string ManifestPath(const std::string& directory);
+[[nodiscard]] std::string RankPath(const std::string& directory, int rank);
+[[nodiscard]] std::string MergedPath(const std::string& directory);
+
+}  // namespace reprise

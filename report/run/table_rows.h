@@ -1,0 +1,159 @@
+// How each struct becomes a row of its table and back, after report/run/schema.def: a type's
+// conversion is here once, for writer and reader.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/records.h"
+#include "report/run/database.h"
+#include "report/run/run.h"
+#include "report/run/schema.h"
+
+namespace reprise {
+
+// Who wrote a rank's file.
+struct RankFileRow {
+  std::string host, device;  // `device`: empty before the merge
+  std::int64_t pid = 0;
+  bool closed = false;  // the rank came to its end
+};
+
+struct RunFact {
+  std::string name, value;
+};
+
+// The table of a row type. The argument only selects the overload.
+#define REPRISE_TABLE(table, Struct, where) \
+  [[nodiscard]] constexpr std::string_view TableName(const Struct* /*row*/) { return #table; }
+#include "report/run/schema.def"
+
+// visit(RunColumn, member) for each column of the row's table, in the order of the table.
+#define REPRISE_TABLE(table, Struct, where)               \
+  template <typename Row, typename Visit>                 \
+  requires std::same_as<std::remove_const_t<Row>, Struct> \
+  void VisitColumns(Row& row, Visit&& visit) {
+#define REPRISE_COLUMN(column, type, member) \
+  visit(RunColumn{#column, ColumnType::k##type}, row.member);
+#define REPRISE_TABLE_END }
+#include "report/run/schema.def"
+
+// What is stored of a member: numbers and texts as they are, an enum by name, splits as "[1,2]"
+// ("[]" where even).
+template <typename T>
+requires std::is_arithmetic_v<T>
+[[nodiscard]] T Stored(T value) { return value; }
+[[nodiscard]] inline std::string_view Stored(const std::string& text) { return text; }
+template <typename Enum>
+requires std::is_enum_v<Enum>
+[[nodiscard]] std::string_view Stored(Enum value) { return Name(value); }
+[[nodiscard]] std::string Stored(const std::vector<std::int64_t>& splits);
+
+// The other way round, from a column of the current row. Foreign text is made fit to be shown; a
+// name that is not known is the type's most harmless value.
+template <std::integral Int>
+void Restore(const Statement& row, int column, ColumnType /*type*/, Int& value) {
+  value = static_cast<Int>(row.Int(column));
+}
+inline void Restore(const Statement& row, int column, ColumnType /*type*/, bool& value) {
+  value = row.Int(column) != 0;
+}
+inline void Restore(const Statement& row, int column, ColumnType /*type*/, double& value) {
+  value = row.Real(column);
+}
+inline void Restore(const Statement& row, int column, ColumnType type, std::string& value) {
+  value = type == ColumnType::kLines ? ShownLines(row.View(column)) : row.Text(column);
+}
+#define REPRISE_PARSE(Enum, otherwise)                       \
+  inline void Parse(std::string_view text, Enum& value) {    \
+    value = ParseName<Enum>(text).value_or(Enum::otherwise); \
+  }
+REPRISE_PARSE(OpClass, kOther)
+REPRISE_PARSE(OpKind, kWork)
+REPRISE_PARSE(Phase, kOther)
+REPRISE_PARSE(ReplayMode, kSkip)
+REPRISE_PARSE(WorkSource, kNone)
+REPRISE_PARSE(TimeSource, kNone)
+REPRISE_PARSE(CommKind, kBarrier)
+REPRISE_PARSE(GroupCertainty, kUnknown)
+REPRISE_PARSE(ReduceOp, kSum)
+REPRISE_PARSE(SendEnd, kReceived)
+REPRISE_PARSE(MetricKind, kGauge)
+#undef REPRISE_PARSE
+inline void Parse(std::string_view text, DType& value) { value = ParseDType(text); }
+void Parse(std::string_view text, std::vector<std::int64_t>& splits);
+template <typename T>
+void Restore(const Statement& row, int column, ColumnType /*type*/, T& value) {
+  Parse(row.View(column), value);
+}
+
+// The table's type and the member's type must agree: a column of the wrong type does not compile.
+template <typename Member>
+constexpr bool MayHold(ColumnType type) {
+  switch (type) {
+    case ColumnType::kBoolean:
+      return std::is_same_v<Member, bool>;
+    case ColumnType::kId:
+      return std::is_same_v<Member, std::uint64_t>;
+    case ColumnType::kReal:
+      return std::is_floating_point_v<Member>;
+    case ColumnType::kInteger:
+      return std::is_integral_v<Member> && std::is_signed_v<Member>;
+    case ColumnType::kLines:
+      return std::is_same_v<Member, std::string>;
+    default:
+      return !std::is_arithmetic_v<Member>;
+  }
+}
+
+// "INSERT … VALUES(?,…)" of a row type: the rank, then the columns.
+template <typename Row>
+[[nodiscard]] std::string InsertSql() {
+  std::string columns = "rank";
+  std::string values = "?";
+  const Row row{};
+  VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
+    columns.append(", ").append(column.name);
+    values += ",?";
+  });
+  return std::string("INSERT OR REPLACE INTO ").append(TableName(&row)) + "(" + columns +
+         ") VALUES(" + values + ")";
+}
+
+template <typename Row>
+[[nodiscard]] Status InsertRow(Statement& insert, int rank, const Row& row) {
+  int parameter = 1;
+  insert.Bind(parameter, rank);
+  VisitColumns(row, [&](const RunColumn& /*column*/, const auto& member) {
+    insert.Bind(++parameter, Stored(member));
+  });
+  return insert.Finish();
+}
+
+// "name, name, …": the columns of a row type, without `rank`.
+template <typename Row>
+[[nodiscard]] std::string SelectedColumns() {
+  std::string columns;
+  const Row row{};
+  VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
+    columns.append(columns.empty() ? "" : ", ").append(column.name);
+  });
+  return columns;
+}
+
+// The current row of a SELECT of SelectedColumns().
+template <typename Row>
+[[nodiscard]] Row ReadRow(const Statement& select) {
+  Row row{};
+  int index = 0;
+  VisitColumns(row, [&](const RunColumn& column, auto& member) {
+    Restore(select, index++, column.type, member);
+  });
+  return row;
+}
+
+}  // namespace reprise
