@@ -1,4 +1,4 @@
-// A meter's energy as a function of time, with the stretches in which it was not read.
+// A meter's energy as a function of time, with the intervals in which it was not read.
 #pragma once
 
 #include <cstdint>

@@ -18,29 +18,29 @@ double DeviationOf(std::span<const SeriesStep> steps, double mean) {
   return std::sqrt(squares / ns);
 }
 
-// Steps that touch are one stretch.
+// Steps that touch are one interval.
 std::vector<Interval> StretchesAbove(std::span<const SeriesStep> steps, double threshold) {
-  std::vector<Interval> stretches;
+  std::vector<Interval> intervals;
   for (const SeriesStep& step : steps) {
     if (step.value > threshold) {
-      stretches.emplace_back(step.begin_ns, step.end_ns);
+      intervals.emplace_back(step.begin_ns, step.end_ns);
     }
   }
-  return Union(std::move(stretches));
+  return Union(std::move(intervals));
 }
 
 // (s - m) / (s + m) of the times between begins, with their mean m and standard deviation s: -1 for
 // a clockwork, 0 for random events (Poisson), 1 for bursts. Goh and Barabasi, "Burstiness and
 // memory in complex systems", EPL 81 (2008) 48002.
-std::optional<double> BurstinessOf(const std::vector<Interval>& stretches) {
-  if (stretches.size() < 3) {
+std::optional<double> BurstinessOf(const std::vector<Interval>& intervals) {
+  if (intervals.size() < 3) {
     return std::nullopt;
   }
-  const auto n = static_cast<double>(stretches.size() - 1);
-  const double mean = static_cast<double>(stretches.back().first - stretches.front().first) / n;
+  const auto n = static_cast<double>(intervals.size() - 1);
+  const double mean = static_cast<double>(intervals.back().first - intervals.front().first) / n;
   double squares = 0;
-  for (std::size_t i = 1; i < stretches.size(); ++i) {
-    const double distance = static_cast<double>(stretches[i].first - stretches[i - 1].first) - mean;
+  for (std::size_t i = 1; i < intervals.size(); ++i) {
+    const double distance = static_cast<double>(intervals[i].first - intervals[i - 1].first) - mean;
     squares += distance * distance;
   }
   const double deviation = std::sqrt(squares / n);
@@ -66,8 +66,8 @@ std::optional<PowerPeakRow> DescribePeaks(std::span<const SeriesStep> watts,
       StretchesAbove(watts, row.threshold_watts + kRounding * std::abs(row.mean_watts));
   row.excursions = static_cast<std::int64_t>(above.size());
   row.excursion_ns = Length(above);
-  for (const Interval& stretch : above) {
-    row.longest_ns = std::max(row.longest_ns, stretch.second - stretch.first);
+  for (const Interval& interval : above) {
+    row.longest_ns = std::max(row.longest_ns, interval.second - interval.first);
   }
   row.coefficient_of_variation = *mean > 0 ? row.deviation_watts / *mean : 0;
   row.burstiness = BurstinessOf(above);

@@ -89,7 +89,7 @@ function drawTimelines(box, data) {
   const rows = lines.flatMap((side) => side.timeline.lanes.map((lane) => ({ side, lane })));
   const height = rows.length * (tall + 8) + 8;
   const svg = figure(box, { title: 'Timelines', height: height + 40,
-    text: 'One rank of each side on one scale, by the class that ran most in each stretch of time; blank: nothing ran.' });
+    text: 'One rank of each side on one scale, by the class that ran most in each interval; blank: nothing ran.' });
   legend(svg, classItems([...new Set(rows.flatMap(({ lane }) => lane.runs.map((run) => run[2])))]));
   const x = d3.scaleLinear().domain([0, longest || 1]).range([left, WIDTH - 24]);
   xAxis(svg, x, 0, height, duration, 'since the first step began');
@@ -201,7 +201,7 @@ function drawRanksOf(box, side) {
 
 function drawPowerPeaks(box, load) {
   if (load.power_peaks.length > 0) {
-    box.append(element('h3', {}, 'Power peaks'), note('Stretches above the mean by two standard deviations, and what ran in them.'),
+    box.append(element('h3', {}, 'Power peaks'), note('Intervals above the mean by two standard deviations, and what ran in them.'),
       table([textColumn('meter', (of) => `${of.device} ${worded(of.metric)}${of.host ? ` on ${of.host}` : ''}${of.modelled ? ' (modelled)' : ''}`),
         column('above', (of) => watts(of.threshold_watts)), column('most', (of) => watts(of.most_watts)), column('peaks', (of) => count(of.peaks)),
         column('throttled', (of) => count(of.throttled)),

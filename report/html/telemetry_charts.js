@@ -4,7 +4,7 @@ const LEFT = 74;
 const RIGHT = WIDTH - 20;
 const SHOWN_FIRST = ['watts', 'celsius', 'hertz', 'fraction'];
 
-// A series' readings in a stretch of time as [time, low, high], no more than one a column.
+// A series' readings in an interval as [time, low, high], no more than one a column.
 function readings(series, [begin, end], columns) {
   const times = series.times_us;
   const first = Math.max(0, d3.bisectRight(times, begin) - 1);

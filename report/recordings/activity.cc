@@ -37,7 +37,7 @@ std::vector<Interval> TransfersOf(const RankRecording& rank) {
   return Union(std::move(out));
 }
 
-// Each stretch in which the device stood still, split at the launch of what ran next.
+// Each interval in which the device stood still, split at the launch of what ran next.
 void SplitIdle(std::span<const StepWindow> steps, std::span<const std::int64_t> launched_ns,
                const RankRecording& rank, std::vector<RankActivity>& steps_activity) {
   std::int64_t busy_until = INT64_MIN;

@@ -147,28 +147,28 @@ class Aligner {
 };
 
 // A thread's operations of one step.
-struct Stretch {
+struct NodeRange {
   std::uint32_t first = 0, last = 0;
 };
-using Stretches = std::map<std::int64_t, std::map<std::int32_t, Stretch>>;  // by thread and step
+using NodeRanges = std::map<std::int64_t, std::map<std::int32_t, NodeRange>>;  // by thread and step
 
-Stretches StretchesOf(const RankRecording& rank, std::int32_t steps) {
-  Stretches out;
+NodeRanges NodeRangesOf(const RankRecording& rank, std::int32_t steps) {
+  NodeRanges out;
   for (std::uint32_t i = 0; i < rank.operations.size(); ++i) {
     const RecordedOperation& of = rank.operations[i];
     if (of.step < steps) {
-      const auto [at, added] = out[of.thread].try_emplace(of.step, Stretch{i, i});
+      const auto [at, added] = out[of.thread].try_emplace(of.step, NodeRange{i, i});
       at->second.last = i + 1;
     }
   }
   return out;
 }
 
-std::map<std::string_view, std::int64_t> NameCounts(const RankRecording& rank,
-                                                    const std::map<std::int32_t, Stretch>& steps) {
+std::map<std::string_view, std::int64_t> NameCounts(
+    const RankRecording& rank, const std::map<std::int32_t, NodeRange>& steps) {
   std::map<std::string_view, std::int64_t> counts;
-  for (const auto& [step, stretch] : steps) {
-    for (std::uint32_t i = stretch.first; i < stretch.last; ++i) {
+  for (const auto& [step, range] : steps) {
+    for (std::uint32_t i = range.first; i < range.last; ++i) {
       ++counts[rank.operations[i].name];
     }
   }
@@ -178,9 +178,9 @@ std::map<std::string_view, std::int64_t> NameCounts(const RankRecording& rank,
 // Threads of a and of b, those with most names in common first. What no thread called stays among
 // itself.
 std::vector<std::pair<std::int64_t, std::int64_t>> PairThreads(const RankRecording& a,
-                                                               const Stretches& of_a,
+                                                               const NodeRanges& of_a,
                                                                const RankRecording& b,
-                                                               const Stretches& of_b) {
+                                                               const NodeRanges& of_b) {
   struct Candidate {
     std::int64_t common, a, b;
   };
@@ -220,22 +220,22 @@ std::vector<AlignedPair> AlignSequences(std::span<const RecordedOperation> a,
 
 std::vector<AlignedPair> AlignRanks(const RankRecording& a, const RankRecording& b,
                                     std::int32_t steps) {
-  const Stretches of_a = StretchesOf(a, steps);
-  const Stretches of_b = StretchesOf(b, steps);
+  const NodeRanges of_a = NodeRangesOf(a, steps);
+  const NodeRanges of_b = NodeRangesOf(b, steps);
   std::vector<AlignedPair> out;
   for (const auto& [thread_a, thread_b] : PairThreads(a, of_a, b, of_b)) {
-    for (const auto& [step, stretch] : of_a.at(thread_a)) {
+    for (const auto& [step, range] : of_a.at(thread_a)) {
       const auto found = of_b.at(thread_b).find(step);
       if (found == of_b.at(thread_b).end()) {
         continue;
       }
-      const Stretch& other = found->second;
+      const NodeRange& other = found->second;
       const Operations all_a = a.operations;
       const Operations all_b = b.operations;
       for (AlignedPair pair :
-           AlignSequences(all_a.subspan(stretch.first, stretch.last - stretch.first),
+           AlignSequences(all_a.subspan(range.first, range.last - range.first),
                           all_b.subspan(other.first, other.last - other.first))) {
-        pair.a += stretch.first;
+        pair.a += range.first;
         pair.b += other.first;
         out.push_back(pair);
       }

@@ -17,7 +17,7 @@ enum class AlignedBy : std::uint8_t {
   kAll,       // module path, caller, name and shapes
   kPlace,     // module path, caller and name; other shapes
   kShapes,    // name and shapes; another place
-  kName,      // name and number of dimensions, within a stretch of others that align
+  kName,      // name and number of dimensions, within a range of others that align
   kWorkalike  // place and class: "aten::cudnn_convolution", "aten::miopen_convolution"
 };
 REPRISE_NAMES(AlignedBy, "all", "place", "shapes", "name", "workalike");

@@ -112,7 +112,7 @@ Json DifferenceJson(const RecordingDifference& of) {
 
 constexpr std::size_t kTimelineBins = 1500;
 
-// Of a lane, stretches of bins in which one class ran most: [first bin, one past the last, class].
+// Of a lane, intervals of bins in which one class ran most: [first bin, one past the last, class].
 Json LaneJson(const RankRecording& rank, BusySlice::Lane lane, std::int64_t span_ns) {
   std::vector<std::array<float, kOpClassCount>> bins(kTimelineBins);
   const double width = static_cast<double>(span_ns) / kTimelineBins;

@@ -40,9 +40,9 @@ bool IsReadTwice(const RankData& rank, const Metric& metric) {
          });
 }
 
-// The operations of a host's ranks that lay in stretches. A simulated device has those of its rank.
+// The operations of a host's ranks that lay in intervals. A simulated device has those of its rank.
 std::vector<PathPart> OperationsIn(const RunData& run, const RankData& sampled_by,
-                                   const std::vector<Interval>& stretches) {
+                                   const std::vector<Interval>& intervals) {
   std::map<std::string, std::int64_t> times;
   for (const RankData& rank : run.ranks) {
     if (IsModelled(sampled_by) ? rank.rank != sampled_by.rank : rank.host != sampled_by.host) {
@@ -61,9 +61,9 @@ std::vector<PathPart> OperationsIn(const RunData& run, const RankData& sampled_b
       }
       const std::int64_t end_ns = record.start_ns + record.duration_ns;
       auto at = std::upper_bound(
-          stretches.begin(), stretches.end(), record.start_ns,
-          [](std::int64_t ns, const Interval& stretch) { return ns < stretch.second; });
-      for (; at != stretches.end() && at->first < end_ns; ++at) {
+          intervals.begin(), intervals.end(), record.start_ns,
+          [](std::int64_t ns, const Interval& interval) { return ns < interval.second; });
+      for (; at != intervals.end() && at->first < end_ns; ++at) {
         times[node->second->name] +=
             std::min(end_ns, at->second) - std::max(record.start_ns, at->first);
       }
@@ -80,10 +80,10 @@ std::vector<PathPart> OperationsIn(const RunData& run, const RankData& sampled_b
   return out;
 }
 
-// How many of the stretches throttling followed; nothing where the device does not say.
+// How many of the intervals throttling followed; nothing where the device does not say.
 std::optional<std::int64_t> ThrottledAfter(const RankData& rank, const SampleTable& samples,
                                            const Metric& power, Interval window,
-                                           const std::vector<Interval>& stretches) {
+                                           const std::vector<Interval>& intervals) {
   window.second += kThrottleFollowsNs;
   for (const Metric& metric : rank.metrics) {
     if (metric.name != "throttle_reasons" || metric.device != power.device) {
@@ -91,12 +91,12 @@ std::optional<std::int64_t> ThrottledAfter(const RankData& rank, const SampleTab
     }
     std::int64_t followed = 0;
     const std::vector<SeriesStep> states = samples.Steps(metric, window);
-    for (const Interval& stretch : stretches) {
+    for (const Interval& interval : intervals) {
       followed +=
           std::ranges::any_of(states,
-                              [&stretch](const SeriesStep& state) {
-                                return state.value > 0 && state.end_ns > stretch.first &&
-                                       state.begin_ns <= stretch.second + kThrottleFollowsNs;
+                              [&interval](const SeriesStep& state) {
+                                return state.value > 0 && state.end_ns > interval.first &&
+                                       state.begin_ns <= interval.second + kThrottleFollowsNs;
                               })
               ? 1
               : 0;
@@ -135,13 +135,13 @@ std::vector<PeakOfPower> FindPowerPeaks(const RunData& run) {
       if (!row || row->excursions == 0) {
         continue;
       }
-      std::vector<Interval> stretches;
+      std::vector<Interval> intervals;
       for (const SeriesStep& step : watts) {
         if (step.value > row->threshold_watts) {
-          stretches.emplace_back(step.begin_ns, step.end_ns);
+          intervals.emplace_back(step.begin_ns, step.end_ns);
         }
       }
-      stretches = Union(std::move(stretches));
+      intervals = Union(std::move(intervals));
       out.push_back({.host = rank.host,
                      .device = metric.device,
                      .metric = metric.name,
@@ -150,8 +150,8 @@ std::vector<PeakOfPower> FindPowerPeaks(const RunData& run) {
                      .most_watts = row->max_watts,
                      .peaks = row->excursions,
                      .ns = row->excursion_ns,
-                     .throttled = ThrottledAfter(rank, samples, metric, window, stretches),
-                     .operations = OperationsIn(run, rank, stretches)});
+                     .throttled = ThrottledAfter(rank, samples, metric, window, intervals),
+                     .operations = OperationsIn(run, rank, intervals)});
     }
   }
   return out;

@@ -14,7 +14,7 @@
 
 namespace reprise {
 
-// Of each meter its stretches above its mean by two standard deviations (docs/definitions.md,
+// Of each meter its intervals above its mean by two standard deviations (docs/definitions.md,
 // "Power peaks"), together. `throttled`: how many of them the device said that it throttles in, or
 // within kThrottleFollowsNs after their end; nothing where it does not say. `operations`: time of
 // the host's ranks' operations in them, the most first, at most five. Devices react within some

@@ -115,7 +115,7 @@ std::string PeakText(const ThermalDetails& thermal, const Style& style) {
                row.excursions > 0 ? DurationText(row.longest_ns) : "-", NumberText(row.burstiness),
                row.limit_watts ? fmt::format("{}", row.above_limit) : "-"});
   }
-  return TitledTable(style, "Power peaks", "stretches above mean + 2 standard deviations", table) +
+  return TitledTable(style, "Power peaks", "intervals above mean + 2 standard deviations", table) +
          RowsLeftOut(thermal.peaks.size(), kMaxThermalRows, "rows more");
 }
 

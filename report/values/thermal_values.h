@@ -14,7 +14,7 @@ struct NamedTime {
   std::int64_t ns = 0;
 };
 
-// A stretch in which a device gave a reason for not running at full clock.
+// An interval in which a device gave a reason for not running at full clock.
 struct ThrottleInterval {
   std::int64_t begin_ns = 0;  // from the measured time's begin
   std::int64_t length_ns = 0;
