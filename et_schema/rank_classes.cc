@@ -291,6 +291,43 @@ Status RankClasses::Resolve(std::int32_t rank, CommSpec& spec) const {
   return {};
 }
 
+Status RankClasses::Unresolve(std::int32_t rank, CommSpec& spec) const {
+  const std::string role(RoleOf(spec.group));
+  const std::optional<ProcessGroup> group = GroupOf(role, rank);
+  if (!group) {
+    return BadInput(fmt::format("{}: a transfer of rank {} is in group {}, which has no role",
+                                kRanksFile, rank, spec.group));
+  }
+  spec.group = role;
+  for (std::int32_t* const member : {&spec.peer, &spec.root}) {
+    if (*member >= 0) {
+      *member = static_cast<std::int32_t>(std::ranges::find(group->ranks, *member) -
+                                          group->ranks.begin());
+    }
+  }
+  return {};
+}
+
+RoleMembers RankClasses::MembersByRole() const {
+  RoleMembers groups;
+  for (const GroupRole& role : roles_) {
+    std::vector<bool> seen(static_cast<std::size_t>(world_size_));
+    auto& of_role = groups[role.role];
+    for (std::int32_t rank = 0; rank < world_size_; ++rank) {
+      if (seen[static_cast<std::size_t>(rank)]) {
+        continue;
+      }
+      if (std::optional<ProcessGroup> group = GroupOf(role.role, rank)) {
+        for (const std::int32_t member : group->ranks) {
+          seen[static_cast<std::size_t>(member)] = true;
+        }
+        of_role.push_back(std::move(group->ranks));
+      }
+    }
+  }
+  return groups;
+}
+
 Result<std::optional<FoldedRank>> FindFoldedRank(const std::string& path) {
   const fs::path file(path);
   const std::string directory = file.has_parent_path() ? file.parent_path().string() : ".";

@@ -53,6 +53,8 @@ struct RankClass {
   bool operator==(const RankClass&) const = default;
 };
 
+using RoleMembers = std::map<std::string, std::vector<std::vector<std::int32_t>>>;
+
 // Immutable; safe to read from many threads.
 class RankClasses {
  public:
@@ -74,12 +76,16 @@ class RankClasses {
 
   // All process groups, with the ids that Resolve uses; "0" are all ranks.
   [[nodiscard]] std::map<std::string, ProcessGroup> Groups() const;
+  // By role, the members of each of its groups, each group once.
+  [[nodiscard]] RoleMembers MembersByRole() const;
   // The role of a group by its id; empty: "0", or no such group.
   [[nodiscard]] std::string_view RoleOf(std::string_view group_id) const;
   // The rank's group of that role; none: no such role, or it is no member.
   [[nodiscard]] std::optional<ProcessGroup> GroupOf(std::string_view role, std::int32_t rank) const;
   // Turns a transfer of a class file into that of a rank. Bad input: no such group or position.
   [[nodiscard]] Status Resolve(std::int32_t rank, CommSpec& spec) const;
+  // Undoes Resolve: the group by its role, peer and root by position.
+  [[nodiscard]] Status Unresolve(std::int32_t rank, CommSpec& spec) const;
 
  private:
   struct RoleIndex {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "predict/operator_work.h"
@@ -55,23 +54,6 @@ std::string TextOf(const std::string& source, const GenerateSummary& s) {
 
 }  // namespace
 
-Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec) {
-  const std::string role(classes.RoleOf(spec.group));
-  const std::optional<ProcessGroup> group = classes.GroupOf(role, rank);
-  if (!group) {
-    return BadInput(fmt::format("{}: a transfer of rank {} is in group {}, which has no role",
-                                kRanksFile, rank, spec.group));
-  }
-  spec.group = role;
-  for (std::int32_t* const member : {&spec.peer, &spec.root}) {
-    if (*member >= 0) {
-      *member = static_cast<std::int32_t>(std::ranges::find(group->ranks, *member) -
-                                          group->ranks.begin());
-    }
-  }
-  return {};
-}
-
 Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
   FoldedJob job{.classes = set.classes};
   for (const RankClass& file : set.classes->classes()) {
@@ -79,7 +61,7 @@ Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
     REPRISE_TRY(set.VerifyFile(rank));
     REPRISE_ASSIGN(const Graph graph, Graph::Load(set.files.at(rank)));
     REPRISE_ASSIGN(Graph program, WithTransfers(graph, [&](CommSpec& spec) {
-                     return ToProgram(*set.classes, rank, spec);
+                     return set.classes->Unresolve(rank, spec);
                    }));
     job.programs.push_back(std::move(program));
     REPRISE_TRY(AddPlan(job));
@@ -128,26 +110,6 @@ Result<Graph> FirstRankOf(const FoldedJob& job, std::size_t number) {
   const std::int32_t rank = job.classes->classes()[number].ranks.front().first;
   return WithTransfers(job.programs[number],
                        [&](CommSpec& spec) { return job.classes->Resolve(rank, spec); });
-}
-
-RoleMembers GroupsOf(const RankClasses& classes) {
-  RoleMembers groups;
-  for (const GroupRole& role : classes.roles()) {
-    std::vector<bool> seen(static_cast<std::size_t>(classes.world_size()));
-    auto& of_role = groups[role.role];
-    for (std::int32_t rank = 0; rank < classes.world_size(); ++rank) {
-      if (seen[static_cast<std::size_t>(rank)]) {
-        continue;
-      }
-      if (std::optional<ProcessGroup> group = classes.GroupOf(role.role, rank)) {
-        for (const std::int32_t member : group->ranks) {
-          seen[static_cast<std::size_t>(member)] = true;
-        }
-        of_role.push_back(std::move(group->ranks));
-      }
-    }
-  }
-  return groups;
 }
 
 }  // namespace reprise

@@ -2,7 +2,6 @@
 // a description without a set on disk.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,9 +26,6 @@ struct FoldedJob {
   std::string trace_hash;   // of a generated job: of its description and sums
 };
 
-// Undoes RankClasses::Resolve: the group by its role, peer and root by position.
-[[nodiscard]] Status ToProgram(const RankClasses& classes, std::int32_t rank, CommSpec& spec);
-
 // `set` is folded.
 [[nodiscard]] Result<FoldedJob> ReadFoldedJob(const TraceSet& set);
 
@@ -43,9 +39,5 @@ struct GeneratedJob {
 
 // A class's program as its first rank has it: groups by id, peers and roots by rank.
 [[nodiscard]] Result<Graph> FirstRankOf(const FoldedJob& job, std::size_t number);
-
-// By role, the members of each of its groups, each group once.
-using RoleMembers = std::map<std::string, std::vector<std::vector<std::int32_t>>>;
-[[nodiscard]] RoleMembers GroupsOf(const RankClasses& classes);
 
 }  // namespace reprise

@@ -73,7 +73,7 @@ Status SetSimulation::RunFolded(const DryRequest& request, const TraceSet& set,
     REPRISE_ASSIGN(traced_, TracedMemoryOf(job.programs));
   }
   const RankClasses& ranks_of = *job.classes;
-  ProgramSet program_set{.programs = job.programs, .groups = GroupsOf(ranks_of)};
+  ProgramSet program_set{.programs = job.programs, .groups = ranks_of.MembersByRole()};
   for (std::int32_t rank = 0; rank < ranks_of.world_size(); ++rank) {
     program_set.program_of.push_back(static_cast<std::uint32_t>(ranks_of.IndexOf(rank)));
   }

@@ -11,7 +11,6 @@
 #include "cli/program/number_checks.h"
 #include "cli/traces/counter_lines.h"
 #include "cli/traces/link_summary.h"
-#include "cli/traces/set_checks.h"
 #include "converters/converter.h"
 #include "converters/other_forms.h"
 #include "core/counted.h"
@@ -21,6 +20,7 @@
 #include "et_schema/json.h"
 #include "et_schema/trace_set.h"
 #include "predict/operator_work.h"
+#include "replayer/plan/set_checks.h"
 
 namespace reprise {
 

@@ -10,7 +10,6 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
-#include "cli/traces/set_checks.h"
 #include "cli/traces/timing_text.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
@@ -18,6 +17,7 @@
 #include "core/text.h"
 #include "et_schema/astra_sim_checks.h"
 #include "et_schema/trace_set.h"
+#include "replayer/plan/set_checks.h"
 #include "replayer/plan/timing_check.h"
 
 namespace reprise {

@@ -1,4 +1,4 @@
-#include "cli/traces/folded_transfers.h"
+#include "replayer/plan/folded_transfers.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <set>
 
 #include "collectives/matching/matching.h"
-#include "predict/folded_job.h"
 
 namespace reprise {
 namespace {
@@ -25,7 +24,7 @@ RoleTransfers TransfersByRole(const RankClasses& classes, const Graph& graph,
         continue;  // never carried out
       }
       PlannedTransfer transfer{graph.id(i), *spec};
-      if (const Status found = ToProgram(classes, graph.metadata().rank, transfer.spec); !found) {
+      if (const Status found = classes.Unresolve(graph.metadata().rank, transfer.spec); !found) {
         errors.push_back(found.error().message);
         continue;
       }
@@ -56,7 +55,7 @@ void CheckFoldedTransfers(const RankClasses& classes, const std::vector<Graph>& 
   for (const Graph& graph : graphs) {
     transfers.push_back(TransfersByRole(classes, graph, errors));
   }
-  const RoleMembers groups = GroupsOf(classes);
+  const RoleMembers groups = classes.MembersByRole();
   for (const GroupRole& role : classes.roles()) {
     std::set<std::vector<std::size_t>> seen;
     for (const std::vector<std::int32_t>& group : groups.at(role.role)) {

@@ -1,4 +1,4 @@
-#include "cli/traces/set_checks.h"
+#include "replayer/plan/set_checks.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <memory>
 #include <utility>
 
-#include "cli/traces/folded_transfers.h"
 #include "collectives/matching/matching.h"
 #include "core/parallel.h"
 #include "core/text.h"
 #include "et_schema/io.h"
+#include "replayer/plan/folded_transfers.h"
 
 namespace reprise {
 namespace {
