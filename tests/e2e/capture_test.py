@@ -13,7 +13,7 @@ import textwrap
 import program
 import skips
 
-CAPTURE = program.ROOT / "python"
+CAPTURE = program.ROOT / "report" / "python"
 TORCH_PYTHON = os.environ.get("REPRISE_TORCH_PYTHON", sys.executable)
 
 # What the module needs of torch, no more: a call that it should not make fails.

@@ -119,7 +119,7 @@ class Commands(program.ProgramTest):
         """Runs the blocks of a page in order, in one folder that looks like the repository after a build."""
         (folder / "build").mkdir(parents=True)
         (folder / "build" / "reprise").symlink_to(pathlib.Path(program.REPRISE).resolve())
-        for name in ("traces", "python", "scripts", "LICENSE"):
+        for name in ("traces", "report", "scripts", "LICENSE"):
             (folder / name).symlink_to(program.ROOT / name)
         environment = {**program.ENVIRONMENT, "PATH": f"{folder / 'build'}:{program.ENVIRONMENT['PATH']}"}
         for block in self.commands(page):

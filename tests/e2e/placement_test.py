@@ -12,7 +12,7 @@ import types
 
 import program
 
-sys.path.insert(0, str(program.ROOT / "python"))
+sys.path.insert(0, str(program.ROOT / "report" / "python"))
 sys.dont_write_bytecode = True
 import reprise_machine  # noqa: E402
 

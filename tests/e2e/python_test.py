@@ -31,7 +31,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="reprise_python_") as scratch:
         environment = pathlib.Path(scratch) / "venv"
         # pip writes into the sources.
-        sources = shutil.copytree(program.ROOT / "python", pathlib.Path(scratch) / "python")
+        sources = shutil.copytree(program.ROOT / "report" / "python", pathlib.Path(scratch) / "python")
         subprocess.run([python, "-m", "venv", "--system-site-packages", environment], check=True)
         subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--no-index", "--no-deps",
                         "--no-build-isolation", "--disable-pip-version-check", sources], check=True)

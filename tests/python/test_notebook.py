@@ -7,7 +7,7 @@ import nbclient
 import nbformat
 import reprise
 
-NOTEBOOK = made.program.ROOT / "python" / "examples" / "analyse_a_run.ipynb"
+NOTEBOOK = made.program.ROOT / "report" / "python" / "examples" / "analyse_a_run.ipynb"
 
 
 class Notebook(unittest.TestCase):

@@ -261,7 +261,7 @@ class Sources(unittest.TestCase):
     def test_one_version(self):
         root = pathlib.Path(made.program.ROOT)
         self.assertIn(f'version = "{made.reprise("--version").split()[1]}"',
-                      (root / "python" / "pyproject.toml").read_text())
+                      (root / "report" / "python" / "pyproject.toml").read_text())
 
     def test_capture_is_installed_too(self):
         import reprise_capture  # pylint: disable=import-outside-toplevel

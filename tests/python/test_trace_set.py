@@ -170,7 +170,7 @@ class Descriptor(unittest.TestCase):
         root = made.program.ROOT
         out = made.DIRECTORY / "et_def.binpb"
         subprocess.run(["protoc", f"--descriptor_set_out={out}", f"-I{root}/et_schema", "et_def.proto"], check=True)
-        shipped = (root / "python" / "reprise" / "et_def.binpb").read_bytes()
+        shipped = (root / "report" / "python" / "reprise" / "et_def.binpb").read_bytes()
         self.assertEqual(descriptor_pb2.FileDescriptorSet.FromString(shipped),
                          descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()),
                          "make it again: protoc --descriptor_set_out=report/python/reprise/et_def.binpb -Iet_schema et_def.proto")

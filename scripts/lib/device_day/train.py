@@ -4,7 +4,7 @@
     train.py gpt|resnet CAPTURE_DIRECTORY STEPS.json [--small]    (--small: a few layers, for a try on the CPU)
 
 STEPS.json gets the seconds of each untraced step, by the host's clock between two synchronizations, before anything was
-traced. reprise_capture.py lies beside this file or in ../../../python."""
+traced. reprise_capture.py lies beside this file or in ../../../report/python."""
 import json
 import pathlib
 import statistics
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[2] / "python")]
+sys.path[:0] = [str(HERE), str(HERE.parents[2] / "report" / "python")]
 import reprise_capture  # noqa: E402
 
 WARMUP, TIMED = 10, 20
