@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -53,7 +54,7 @@ Status Session::CreateRunDirectory() {
 
 Status Session::BeginRecording() {
   REPRISE_ASSIGN(writer_, RankWriter::Create(request_.run_directory, communicator_.rank()));
-  writer_->Append(DescribeNodes(*graph_, plan_));
+  writer_->Append(DescribeNodes(*graph_, plan_, std::mem_fn(&Kernel::name)));
   writer_->Append(DescribeEdges(*graph_));
   std::vector<CollectiveInfo> collectives;
   for (const PlannedTransfer& transfer : transfers_) {

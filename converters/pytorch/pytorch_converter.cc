@@ -148,6 +148,7 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
                                     "files_start_apart",
                                     "ranks_recorded_apart",
                                     "ranks_of_other_steps",
+                                    "ranks_of_other_jobs",
                                     "rank_recorded_twice"});
 }
 
@@ -212,8 +213,9 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
   const bool whole_set = !request.input_directory.empty();
   std::vector<RankFiles> files;
   std::string name;
+  Diagnostics found;
   if (whole_set) {
-    REPRISE_ASSIGN(files, FindCaptures(request.input_directory));
+    REPRISE_ASSIGN(files, FindCaptures(request.input_directory, found));
     std::error_code error;
     const fs::path path = fs::absolute(request.input_directory, error).lexically_normal();
     name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
@@ -233,7 +235,9 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
           ? OutputFiles::Directory(request.output_directory,
                                    request.name.empty() ? name : request.name, request.force)
           : OutputFiles::OneFile(request.output_file, request.force));
-  return ConvertRanks(files, request, output);
+  REPRISE_ASSIGN(ConvertReport report, ConvertRanks(files, request, output));
+  report.diagnostics.Merge(found);
+  return report;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/call_lowering.h"
+#include "replayer/engine/replay_options.h"
 #include "replayer/plan/plan.h"
 
 namespace reprise {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -95,8 +97,11 @@ struct Plan {
 void HoldForRecordedTime(const Graph& graph, Graph::Index i, const PlanOptions& options,
                          Plan& plan);
 
-// The plan's entry of each node, for the run on disk.
-[[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan);
+// The plan's entry of each node, for the run on disk. `name_of` may be empty where no node has a
+// kernel.
+using NameOfKernel = std::function<std::string_view(const Kernel& kernel)>;
+[[nodiscard]] std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan,
+                                                  const NameOfKernel& name_of = {});
 [[nodiscard]] std::vector<EdgeInfo> DescribeEdges(const Graph& graph);
 
 }  // namespace reprise

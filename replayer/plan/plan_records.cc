@@ -10,9 +10,9 @@
 namespace reprise {
 namespace {
 
-std::string_view KernelName(const Work& work) {
+std::string_view KernelName(const Work& work, const NameOfKernel& name_of) {
   if (work.kernel != nullptr) {
-    return work.kernel->name();
+    return name_of(*work.kernel);
   }
   if (work.IsPart()) {
     return "";
@@ -25,7 +25,8 @@ std::string_view KernelName(const Work& work) {
 
 }  // namespace
 
-std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
+std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan,
+                                    const NameOfKernel& name_of) {
   std::vector<NodeInfo> infos;
   infos.reserve(graph.size());
   const std::vector<Phase> phases = FindPhases(graph);
@@ -39,7 +40,7 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan) {
     info.kind = work.type == WorkType::kTransfer ? OpKind::kComm : graph.kind(i);
     info.actor = plan.actors[work.actor].name;
     info.mode = work.mode;
-    info.kernel = KernelName(work);
+    info.kernel = KernelName(work, name_of);
     info.shape = plan.shapes[work.shapes];
     info.flops = work.cost.flops;
     info.bytes = work.cost.bytes;

@@ -17,10 +17,15 @@ Copy this file and reprise_machine.py beside your script; they need PyTorch 2.1 
 standard library. They open no connection, start no process and no thread, and call no collective.
 Steps that were not chosen run without any hook. What was written and what went wrong is reported on
 stderr; in any case the training goes on.
+
+A process has one capture at a time. From the step before the chosen ones until they are over, step()
+belongs to one thread; another thread's call ends the capture. In a forked child step() does nothing.
+PyTorch takes one profiler at a time: where the training runs its own, the capture gives way.
 """
 import atexit
 import contextlib
 import gzip
+import hashlib
 import json
 import logging
 import operator
@@ -30,6 +35,7 @@ import resource
 import shlex
 import shutil
 import sys
+import threading
 import time
 
 __all__ = ["Capture", "start"]
@@ -47,6 +53,12 @@ _RANK_VARIABLES = (("RANK", "WORLD_SIZE", "LOCAL_RANK"),
                    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
                    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
                    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"))
+# Of a launcher: what all ranks of a job have in common, and no other job has.
+_JOB_VARIABLES = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID",
+                  "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PBS_JOBID", "LSB_JOBID")
+
+_claim = threading.Lock()
+_running = None  # this process' capture
 
 
 def start(directory="capture", steps=None, compress=True, **unknown):
@@ -72,11 +84,16 @@ class Capture:
         self._machine = None  # what the rank runs on, once its files are there
         self._compress = bool(compress)
         self._process = os.getpid()
+        self._thread = None  # that the profiler belongs to, once there is one
+        self._entered = threading.Lock()  # by the thread that is in step() or close()
+        self._strayed = False  # step() was called by another thread than the profiler's
+        self._lock = None  # of this rank's files
         self._active = False
         with self._harmless("cannot begin"):
             self._directory = os.path.abspath(os.fspath(directory))
             self._first, self._last = _step_range(_DEFAULT_STEPS if steps is None else steps)
             _torch_parts()
+            self._claim_process()
             self._active = True
             atexit.register(self.close)
             if self._first == 0:
@@ -88,23 +105,58 @@ class Capture:
 
     def step(self):
         """Marks the end of one training step."""
-        if not self._active:
+        if not self._is_callers():
             return
         now = time.perf_counter()
-        with self._harmless(f"failed at step {self._step}"):
-            self._end_step(now - self._clock, _page_faults() - self._faults)
-        self._faults = _page_faults()
-        self._clock = time.perf_counter()
+        try:
+            with self._harmless(f"failed at step {self._step}"):
+                if self._strayed:
+                    raise RuntimeError("step() was called by another thread, too")
+                self._end_step(now - self._clock, _page_faults() - self._faults)
+            self._faults = _page_faults()
+            self._clock = time.perf_counter()
+        finally:
+            self._entered.release()
 
     def close(self):
         """Ends the capture; called by itself when the program ends."""
-        if not self._active or os.getpid() != self._process:  # a fork's exit is not the training's
+        if not self._is_callers():
             return
+        try:
+            self._end()
+        finally:
+            self._entered.release()
+
+    def _end(self):
         self._active = False
         atexit.unregister(self.close)
         with self._harmless("failed while it ended"):
             self._report_end()
-        self._drop_tracer()
+        with self._harmless("failed while it ended"):
+            self._drop_tracer()
+
+    def _is_callers(self):
+        """Whether the caller may go on: then it has `_entered`. The profiler's state belongs to a process and, from
+        _prepare on, to a thread; nothing of it is touched by others."""
+        if not self._active or os.getpid() != self._process:  # a fork's step or exit is not the training's
+            return False
+        if self._entered.acquire(blocking=False):
+            if self._tracer is None or self._thread == threading.get_ident():
+                return True
+            self._entered.release()
+        if not self._strayed:
+            self._strayed = True
+            _warn("step() or close() was called by another thread than the one whose steps are captured; the "
+                  "training goes on without the capture")
+        return False
+
+    def _claim_process(self):
+        global _running
+        with _claim:
+            if _running is not None and _running._active and _running._process == os.getpid():
+                raise RuntimeError("a process has one capture at a time, and start() was called before: close() that "
+                                   "capture first")
+            _running = self
 
     def __enter__(self):
         return self
@@ -147,12 +199,15 @@ class Capture:
         elif self._step == self._first - 1:
             self._prepare()
         elif ended == self._last + 1 + _TIMED_AFTERWARDS:
-            self.close()
+            self._end()
 
     def _prepare(self):
         self._rank, self._world_size, self._backend = _rank()
         os.makedirs(self._directory, exist_ok=True)
         self._stem = os.path.join(self._directory, f"rank{self._rank}")
+        self._lock = _FileLock(self._stem + ".lock", self._directory, self._rank)
+        self._thread = threading.get_ident()
+        _let_children_end()
         self._tracer = _Tracer(self._stem)
 
     def _begin(self):
@@ -162,6 +217,8 @@ class Capture:
 
     def _finish(self):
         host, kineto = self._tracer.end()
+        _check_complete(host, [])
+        _check_complete(kineto, range(self._first, self._last + 1))
         for path, kind in ((host, "et"), (kineto, "kineto")):
             _publish(path, f"{self._stem}.{kind}.json", self._compress)
         self._machine = _machine(self._rank, self._world_size)
@@ -176,7 +233,7 @@ class Capture:
         others = f" ({self._world_size} ranks, each with its own files)"
         _report(f"captured {steps}{others if self._world_size > 1 else ''} in {self._directory}")
         for name in sorted(os.listdir(self._directory)):
-            if name.startswith("rank0.") and ".tmp-" not in name:
+            if name.startswith("rank0.") and ".tmp-" not in name and not name.endswith(".lock"):
                 size = os.path.getsize(os.path.join(self._directory, name))
                 _report(f"  {name}  {size / 1e6:.2f} MB")
         _report(f"next: reprise convert {shlex.quote(self._directory)} -o trace")
@@ -186,6 +243,7 @@ class Capture:
 
         meta = {
             "rank": self._rank, "world_size": self._world_size, "backend": self._backend,
+            "job": _job(),
             "torch": str(torch.__version__),
             "cuda": getattr(torch.version, "cuda", None), "hip": getattr(torch.version, "hip", None),
             "threads": torch.get_num_threads(), **self._machine,
@@ -199,8 +257,13 @@ class Capture:
 
     def _drop_tracer(self):
         tracer, self._tracer = self._tracer, None
-        if tracer is not None:
-            tracer.discard()
+        lock, self._lock = self._lock, None
+        try:
+            if tracer is not None:
+                tracer.discard()
+        finally:
+            if lock is not None:
+                lock.release()
 
     @contextlib.contextmanager
     def _harmless(self, what):
@@ -235,6 +298,7 @@ class _Tracer:
 
     def __init__(self, stem):
         self._torch, observer_type, profile_type, activities = _torch_parts()
+        _check_no_profiler(self._torch)
         self._host, self._kineto = _temporary(stem + ".et.json"), _temporary(stem + ".kineto.json")
         self._observer = observer_type()
         self._annotation = contextlib.ExitStack()  # of the step that runs now
@@ -253,6 +317,7 @@ class _Tracer:
             return {}
 
     def begin(self, step):
+        _check_no_profiler(self._torch)
         self._synchronize()  # kernels of the step before belong to it
         self._observer.register_callback(self._host)
         self._registered = True
@@ -327,6 +392,64 @@ def _torch_parts():
     return torch, observer, torch.profiler.profile, activities
 
 
+def _check_no_profiler(torch):
+    """PyTorch ends the process, or fails in the training's calls, where two profilers run at once."""
+    enabled = getattr(getattr(torch, "autograd", None), "_profiler_enabled", None)
+    if enabled is not None and enabled():
+        raise RuntimeError("the training runs a profiler of its own, and PyTorch takes one at a time")
+
+
+_children_end = False
+
+
+def _let_children_end():
+    """The exit of a forked child would wait for threads of PyTorch's profiler, which a child does not have. So it ends
+    before that wait, with its own exit code, once Python has ended. (Workers of data loaders end by os._exit in any case.)"""
+    global _children_end
+    if _children_end or not hasattr(os, "register_at_fork"):
+        return
+    _children_end = True
+    os.register_at_fork(after_in_child=_end_before_profiler)
+
+
+def _end_before_profiler():
+    with contextlib.suppress(Exception):  # another C library
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.on_exit(ctypes.cast(libc._exit, ctypes.c_void_p), None)
+        atexit.register(libc.fflush, None)
+
+
+def _job():
+    """The same text on all ranks of a job, and another one in other jobs; None without a launcher."""
+    known = [f"{name}={os.environ[name]}" for name in _JOB_VARIABLES if name in os.environ]
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16] if known else None
+
+
+class _FileLock:
+    """Keeps two jobs from writing the same rank's files. It ends with the process at the latest."""
+
+    def __init__(self, path, directory, rank):
+        self._path, self._file = path, None
+        try:
+            import fcntl
+
+            self._file = open(path, "a", encoding="utf-8")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise RuntimeError(f"another job captures rank {rank} into {directory}: give each job a directory "
+                               "of its own") from None
+        except (ImportError, OSError):
+            pass  # a file system without locks
+
+    def release(self):
+        if self._file is not None:
+            _remove(self._path)
+            self._file.close()
+
+
 def _rank():
     """(rank, world size, backend) as torch.distributed has them, else as the launcher says."""
     import torch
@@ -379,6 +502,20 @@ def _step_range(steps):
 
 def _temporary(path):
     return f"{path}.tmp-{os.getpid()}"
+
+
+def _check_complete(path, steps):
+    """PyTorch says nothing of a disk that was full, nor of another profiler that took over during the steps."""
+    missing = {f'ProfilerStep#{step}"'.encode() for step in steps}
+    end = b""
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            end = end[-64:] + block  # names across the border of two blocks
+            missing = {name for name in missing if name not in end}
+    if not end.rstrip().endswith(b"}"):
+        raise RuntimeError(f"{path} is not whole: perhaps the disk is full")
+    if missing:
+        raise RuntimeError(f"the Kineto trace lacks {min(missing).decode()[:-1]}: another profiler ran during the steps")
 
 
 def _remove(path):

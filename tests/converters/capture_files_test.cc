@@ -38,8 +38,10 @@ class CaptureFiles : public ::testing::Test {
     WriteText(directory_ + "/" + name, text);
   }
   // "host kineto" of each rank, by file name.
-  [[nodiscard]] std::vector<std::string> Found() const {
-    const auto files = FindCaptures(directory_);
+  [[nodiscard]] std::vector<std::string> Found() {
+    Diagnostics diagnostics;
+    const auto files = FindCaptures(directory_, diagnostics);
+    unfinished_ = diagnostics.CountOf("unfinished_capture_file");
     if (!files) {
       return {"error: " + files.error().message};
     }
@@ -53,6 +55,7 @@ class CaptureFiles : public ::testing::Test {
   using Names = std::vector<std::string>;
 
   std::string directory_;
+  std::uint64_t unfinished_ = 0;  // of Found()
 };
 
 TEST_F(CaptureFiles, OwnNamesInEveryPacking) {
@@ -63,6 +66,17 @@ TEST_F(CaptureFiles, OwnNamesInEveryPacking) {
   Put("notes.json", "{}");
   EXPECT_EQ(Found(), (Names{"rank0.et.json rank0.kineto.json.zst",
                             "rank1.et.json.zst rank1.kineto.json.gz"}));
+}
+
+TEST_F(CaptureFiles, UnfinishedOnesAreNamed) {
+  Put("rank0.et.json.tmp-4711", "{half");
+  EXPECT_TRUE(LooksLikeCapture(directory_));
+  EXPECT_THAT(Found().front(),
+              ::testing::HasSubstr("rank0.et.json.tmp-4711: was begun by a capture"));
+  Put("rank0.et.json", kHost);
+  Put("rank0.kineto.json", Kineto());
+  EXPECT_EQ(Found(), Names{"rank0.et.json rank0.kineto.json"});
+  EXPECT_EQ(unfinished_, 1U);
 }
 
 TEST_F(CaptureFiles, NamesOfParam) {

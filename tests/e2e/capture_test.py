@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """report/python/reprise_capture.py: against a stand-in torch that writes down what is asked of it, and,
 where PyTorch is installed (REPRISE_TORCH_PYTHON or this interpreter), for real."""
+import fcntl
 import gzip
 import json
 import os
@@ -18,8 +19,9 @@ TORCH_PYTHON = os.environ.get("REPRISE_TORCH_PYTHON", sys.executable)
 
 # What the module needs of torch, no more: a call that it should not make fails.
 STAND_IN = '''
-import os, sys, types
-log = []
+import json, os, sys, types
+log, annotated = [], []
+autograd = types.SimpleNamespace(_profiler_enabled=lambda: "USERS_PROFILER" in os.environ)
 FAIL = os.environ.get("FAIL", "")
 def call(text):
     log.append(text)
@@ -61,10 +63,12 @@ class profile:
     def stop_trace(self): call("profile_stop")
     def export_chrome_trace(self, path):
         call("export")
-        open(path, "w").write('{"schemaVersion": 1}')
+        steps = [text.split()[1] for text in annotated if not ("OTHER_PROFILER" in os.environ and text.endswith("3"))]
+        open(path, "w").write(json.dumps({"schemaVersion": 1, "steps": steps})[:-5 if "DISK_FULL" in os.environ else None])
 class record_function:
     def __init__(self, name): self.name = name
     def __enter__(self):
+        annotated.append("begin " + self.name)
         call("begin " + self.name)
         self.entered = True
     def __exit__(self, *unused):
@@ -81,17 +85,35 @@ sys.modules["torch.profiler"] = profiler
 
 # Trains steps, notes after each one what torch was asked for and which files there are.
 TRAINING = '''
-import glob, json, os, sys, time
+import glob, json, os, sys, threading, time
 import torch, reprise_capture
 steps = eval(sys.argv[2])
 capture = reprise_capture.start(*eval(os.environ.get("START", "(sys.argv[1], steps)")),
                                 compress="PLAIN" not in os.environ, **eval(os.environ.get("MORE", "{}")))
 story = [list(torch.log)]
+if "TWICE" in os.environ:
+    second = reprise_capture.start(sys.argv[1] + "_second", steps)
 for step in range(int(sys.argv[3])):
     time.sleep(0.002)
     torch.log.clear()
+    if step == 3 and "THREAD" in os.environ:
+        thread = threading.Thread(target=capture.step)
+        thread.start()
+        thread.join()
+    if step == 3 and "FORK" in os.environ:
+        child = os.fork()
+        if child == 0:
+            for _ in range(5):
+                capture.step()
+            print(len(torch.log), file=sys.stderr)
+            sys.exit(7)
+        print("the child ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=sys.stderr)
+    if step == 3 and "DIE" in os.environ:
+        os._exit(0)
     if "FORGET" not in os.environ:
         capture.step()
+        if "TWICE" in os.environ:
+            second.step()
     story.append(list(torch.log))
 torch.log.clear()
 if "CRASH" in os.environ:
@@ -102,7 +124,7 @@ print(json.dumps(story + [list(torch.log)]))
 '''
 
 REAL_TRAINING = '''
-import os, sys
+import os, sys, threading
 import torch, torch.distributed as dist
 from torch import nn
 import reprise_capture
@@ -116,13 +138,33 @@ if several:
     model = nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters())
 capture = reprise_capture.start(sys.argv[1], steps=(5, 6))
-for _ in range(int(sys.argv[2])):
+fault = os.environ.get("FAULT")
+second = reprise_capture.start(sys.argv[1] + "_second", steps=(5, 6)) if fault == "twice" else None
+for i in range(int(sys.argv[2])):
     x, y = torch.randn(32, 64), torch.randint(0, 10, (32,))
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+    if fault == "thread" and i == 6:
+        thread = threading.Thread(target=capture.step)
+        thread.start()
+        thread.join()
+    if fault == "fork" and i == 6:
+        child = os.fork()
+        if child == 0:
+            capture.step()
+            sys.exit(7)
+        print("the child ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if fault == "profiler" and i == 6:
+        own = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+        own.start()
+    if fault == "killed" and i == 6:
+        print("loss", loss.item(), flush=True)
+        os._exit(0)
     capture.step()
+    if second is not None:
+        second.step()
 print("loss", loss.item())
 if several:
     dist.destroy_process_group()
@@ -300,6 +342,58 @@ class StandIn(program.ProgramTest):
                     if on in calls and on != fail:
                         self.assertIn(off, calls, "left switched on")
 
+    def test_one_capture_at_a_time(self):
+        story = self.train((3, 4), 12, TWICE=1)
+        self.assertIn("a process has one capture at a time", self.stderr)
+        self.assertEqual([call for step in story for call in step].count("profile_start"), 1)
+        self.assertEqual(self.files(), ["rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"])
+        self.assertFalse((self.dir / "capture_second").exists())
+
+    def test_another_threads_step_ends_the_capture(self):
+        story = self.train((2, 5), 12, THREAD=1)
+        self.assertEqual(self.stderr.count("called by another thread than the one"), 1)
+        self.assertEqual(story[4], ["end ProfilerStep#3", "observer_stop", "profile_stop", "unregister"])
+        self.assertTrue(all(calls == [] for calls in story[5:]))
+        self.assertEqual(self.files(), [])
+        story = self.train((6, 7), 12, THREAD=1)  # a step too many, but before there is a profiler
+        self.assertEqual(len(self.files()), 3)
+
+    def test_a_forked_childs_steps_do_nothing(self):
+        self.train((3, 4), 12, FORK=1)
+        self.assertTrue(self.stderr.startswith("0\nthe child ended with 7\n"), self.stderr)
+        self.assertEqual(self.files(), ["rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"])
+
+    def test_the_trainings_own_profiler_goes_first(self):
+        story = self.train((3, 4), 12, USERS_PROFILER=1)
+        self.assertIn("the training runs a profiler of its own", self.stderr)
+        self.assertNotIn("prepare", [call for step in story for call in step])
+        self.train((2, 4), 12, OTHER_PROFILER=1)  # that began between two traced steps
+        self.assertIn("the Kineto trace lacks ProfilerStep#3: another profiler ran during the steps", self.stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_half_a_file_is_none(self):
+        self.train((2, 4), 12, DISK_FULL=1)
+        self.assertIn("is not whole: perhaps the disk is full", self.stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_two_jobs_in_one_directory(self):
+        (self.dir / "capture").mkdir()
+        with open(self.dir / "capture" / "rank0.lock", "w", encoding="utf-8") as other_job:
+            fcntl.flock(other_job, fcntl.LOCK_EX)
+            self.train((2, 4), 12)
+            self.assertIn("another job captures rank 0 into", self.stderr)
+            self.assertEqual(self.files(), ["rank0.lock"])
+        self.train((2, 4), 12)  # the other one has ended: nobody holds what it left
+        self.assertEqual(self.files(), ["rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"])
+
+    def test_ranks_of_a_job_name_the_same_job(self):
+        jobs = []
+        for rank, port in ((0, 1), (1, 1), (0, 2)):
+            self.train((2, 3), 12, RANK=rank, WORLD_SIZE=2, MASTER_PORT=port)
+            jobs.append(self.meta(rank)["job"])
+        self.assertEqual(jobs[0], jobs[1])
+        self.assertNotEqual(jobs[0], jobs[2])
+
     def test_what_cannot_be_captured_is_said(self):
         for steps in ((5, 3), (-1, 2), "soon", 2.5, (1, 2, 4), [], "7-5"):
             self.train(steps, 3)
@@ -328,14 +422,14 @@ class StandIn(program.ProgramTest):
 
 @skips.skip_class_if("torch_python", why_no_torch())
 class RealTorch(program.ProgramTest):
-    def train(self, count, ranks=1):
+    def train(self, count, ranks=1, **env):
         script = self.dir / "train.py"
         script.write_text(textwrap.dedent(REAL_TRAINING))
         launcher = [] if ranks == 1 else ["-m", "torch.distributed.run", "--standalone",
                                           f"--nproc-per-node={ranks}"]
         done = subprocess.run(
             [TORCH_PYTHON, *launcher, script, self.dir / "capture", str(count)],
-            env={**os.environ, "PYTHONPATH": str(CAPTURE), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PYTHONPATH": str(CAPTURE), "PYTHONDONTWRITEBYTECODE": "1", **env},
             capture_output=True, text=True, check=False, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count("loss"), ranks)
@@ -372,6 +466,25 @@ class RealTorch(program.ProgramTest):
         done = self.train(6)
         self.assertIn("nothing was captured", done.stderr)
         self.assertEqual(list((self.dir / "capture").glob("*")), [])
+
+    def test_the_training_goes_on(self):
+        """Each of these ended the process, or hung, where nothing was checked before PyTorch was asked."""
+        whole = {"rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"}
+        for fault, left in (("twice", whole), ("fork", whole), ("thread", set()), ("profiler", set())):
+            with self.subTest(fault):
+                shutil.rmtree(self.dir / "capture", ignore_errors=True)
+                done = self.train(12, FAULT=fault)
+                self.assertEqual({path.name for path in (self.dir / "capture").glob("*")}, left, done.stderr)
+                if fault == "fork":
+                    self.assertIn("the child ended with 7", done.stdout)
+                else:
+                    self.assertIn("the training goes on without", done.stderr)
+
+    def test_what_a_killed_training_leaves_is_named(self):
+        self.train(12, FAULT="killed")
+        left = next((self.dir / "capture").glob("rank0.et.json.tmp-*")).name
+        done = self.run_program("convert", self.dir / "capture", "-o", self.dir / "trace", expect=3)
+        self.assertIn(left, done.stderr)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,8 @@ struct Sniffed {
 
 class CaptureFinder {
  public:
-  explicit CaptureFinder(std::string directory) : directory_(std::move(directory)) {}
+  CaptureFinder(std::string directory, Diagnostics& diagnostics)
+      : directory_(std::move(directory)), diagnostics_(diagnostics) {}
 
   Result<std::vector<RankFiles>> Run() {
     REPRISE_TRY(ListFiles());
@@ -49,6 +50,15 @@ class CaptureFinder {
     if (found_.empty() && RankClasses::Present(directory_)) {
       return BadInput(fmt::format(
           "{}: a folded set, written by Reprise already; there is nothing to convert", directory_));
+    }
+    if (found_.empty() && !unfinished_.empty()) {
+      return BadInput(fmt::format(
+          "{}: was begun by a capture whose process was killed or lost its disk, and there is no "
+          "other file; remove it, and capture again",
+          unfinished_.front()));
+    }
+    for (const std::string& path : unfinished_) {
+      diagnostics_.Count("unfinished_capture_file", path);
     }
     if (found_.empty()) {
       for (const std::string& path : not_json_) {  // an archive of captures, perhaps
@@ -81,6 +91,8 @@ class CaptureFinder {
       const std::string name = it->path().filename().string();
       if (const auto own = ParseOwnName(name)) {
         REPRISE_TRY(Put(it->path().string(), *own));
+      } else if (IsUnfinishedName(name)) {
+        unfinished_.push_back(it->path().string());
       } else if (IsJsonName(name)) {
         others_.push_back(it->path().string());
       } else if (std::error_code ignored; it->is_regular_file(ignored) && not_json_.size() < 16) {
@@ -92,6 +104,7 @@ class CaptureFinder {
     }
     std::sort(others_.begin(), others_.end());
     std::sort(not_json_.begin(), not_json_.end());
+    std::sort(unfinished_.begin(), unfinished_.end());
     return {};
   }
 
@@ -171,15 +184,17 @@ class CaptureFinder {
   }
 
   std::string directory_;
+  Diagnostics& diagnostics_;
   std::map<std::int32_t, RankFiles> found_;
-  std::vector<std::string> others_, not_json_;
+  std::vector<std::string> others_, not_json_, unfinished_;
   bool rank_is_a_guess_ = false;
 };
 
 }  // namespace
 
-Result<std::vector<RankFiles>> FindCaptures(const std::string& directory) {
-  return CaptureFinder(directory).Run();
+Result<std::vector<RankFiles>> FindCaptures(const std::string& directory,
+                                            Diagnostics& diagnostics) {
+  return CaptureFinder(directory, diagnostics).Run();
 }
 
 CaptureKind KindOf(const std::string& path) { return SniffText(ReadHead(path, kHeadBytes)).kind; }
@@ -194,6 +209,9 @@ bool LooksLikeCapture(const std::string& path) {
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     const auto own = ParseOwnName(name);
+    if (IsUnfinishedName(name)) {
+      return true;
+    }
     if (own ? own->kind != CaptureKind::kMeta
             : IsJsonName(name) && left-- > 0 && sniff(it->path().string())) {
       return true;

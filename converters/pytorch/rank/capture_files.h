@@ -6,6 +6,7 @@
 
 #include "converters/pytorch/rank/capture_names.h"
 #include "converters/pytorch/rank/rank_capture.h"
+#include "core/diagnostics.h"
 #include "core/result.h"
 
 namespace reprise::pytorch {
@@ -18,7 +19,10 @@ namespace reprise::pytorch {
 // Host traces alone or Kineto files alone are a capture too, if all ranks have the same: `kineto`
 // or `host` of every RankFiles is empty then. Bad input if there are none, if a file is missing on
 // some ranks only, a rank in between is missing, or two files claim one place.
-[[nodiscard]] Result<std::vector<RankFiles>> FindCaptures(const std::string& directory);
+// Files of captures that did not end are counted (`unfinished_capture_file`), and named where there
+// is nothing else.
+[[nodiscard]] Result<std::vector<RankFiles>> FindCaptures(const std::string& directory,
+                                                          Diagnostics& diagnostics);
 
 // What a file is, by its first bytes.
 [[nodiscard]] CaptureKind KindOf(const std::string& path);

@@ -77,6 +77,11 @@ std::optional<NamedCapture> ParseOwnName(std::string_view file_name) {
   return std::nullopt;
 }
 
+bool IsUnfinishedName(std::string_view file_name) {
+  const std::size_t at = file_name.rfind(".tmp-");
+  return at != std::string_view::npos && ParseOwnName(file_name.substr(0, at)).has_value();
+}
+
 std::int32_t RankInName(std::string_view file_name) {
   std::string_view stem = WithoutPacking(file_name);
   std::string_view rest;

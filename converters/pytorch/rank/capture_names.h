@@ -18,6 +18,9 @@ struct NamedCapture {
 // Reprise's own names: rank12.et.json, rank12.kineto.json.gz, rank12.meta.json.
 [[nodiscard]] std::optional<NamedCapture> ParseOwnName(std::string_view file_name);
 
+// "rank0.et.json.tmp-4711": a file that a capture had begun when its process was killed.
+[[nodiscard]] bool IsUnfinishedName(std::string_view file_name);
+
 // Names of others: "rank-3.json.gz", "llama_rank_3.json", "dlrm_et_3.json", "dlrm_trace_3.json".
 // -1: there is no rank in it.
 [[nodiscard]] std::int32_t RankInName(std::string_view file_name);

@@ -212,6 +212,15 @@ void CountOtherSteps(std::span<const RankCapture> ranks, Diagnostics& diagnostic
   }
 }
 
+void CountOtherJobs(std::span<const RankCapture> ranks, Diagnostics& diagnostics) {
+  const RankCapture& first = ranks.front();
+  for (const RankCapture& rank : ranks) {
+    if (!rank.meta.job.empty() && !first.meta.job.empty() && rank.meta.job != first.meta.job) {
+      diagnostics.Count("ranks_of_other_jobs", fmt::format("{}, {}", first.label, rank.label));
+    }
+  }
+}
+
 void CountCopies(std::span<const RankCapture> ranks, Diagnostics& diagnostics) {
   std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, const RankCapture*>
       seen;
@@ -270,6 +279,7 @@ Status CheckRanks(std::span<const RankCapture> ranks, Diagnostics& diagnostics) 
   REPRISE_TRY(CheckJob(ranks));
   REPRISE_TRY(CheckTimes(ranks, diagnostics));
   CountOtherSteps(ranks, diagnostics);
+  CountOtherJobs(ranks, diagnostics);
   CountCopies(ranks, diagnostics);
   return {};
 }

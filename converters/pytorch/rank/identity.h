@@ -29,7 +29,7 @@ namespace reprise::pytorch {
 // All ranks of a capture. Bad input: a host trace is of another rank's process; ranks differ in the
 // number of ranks, in the backend, or in whether they say these at all; ranks of one host, so of
 // one clock, were recorded more than a minute apart. Counted: `ranks_recorded_apart`,
-// `ranks_of_other_steps`, `rank_recorded_twice`.
+// `ranks_of_other_steps`, `ranks_of_other_jobs`, `rank_recorded_twice`.
 [[nodiscard]] Status CheckRanks(std::span<const RankCapture> ranks, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

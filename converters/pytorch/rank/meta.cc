@@ -158,6 +158,7 @@ Result<CaptureMeta> ReadMeta(const std::string& path, Diagnostics& diagnostics) 
   CaptureMeta meta{.untraced_step_ns = UntracedStepNs(root),
                    .untraced_page_faults = UntracedPageFaults(root),
                    .machine = {},
+                   .job = MetaText(root, "job"),
                    .placement = MetaPlacement(root, diagnostics)};
   meta.machine.processor = MetaText(root, "processor");
   meta.machine.device = MetaText(root, "device");

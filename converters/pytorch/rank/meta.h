@@ -19,6 +19,7 @@ struct CaptureMeta {
   std::int64_t untraced_page_faults = -1;
   // "processor", "device", "torch", "threads", "cores"; each may be absent.
   RecordedMachine machine;
+  std::string job;  // the same on all ranks of a job; empty: unknown
   // "placement"; likewise. A value that cannot be one of its field is taken as absent and counted.
   RankPlacement placement;
 };
