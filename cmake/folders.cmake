@@ -1,6 +1,6 @@
 # Sources are compiled in batches, so that headers are parsed and templates are compiled once for several files. A name in an
 # anonymous namespace must therefore be its library's only one. 1: each file alone, for quick rebuilds of one that changes often.
-set(REPRISE_BATCH 8 CACHE STRING "source files compiled together")
+set(REPRISE_BATCH 16 CACHE STRING "source files compiled together")
 # reprise_batches(TARGET): the sources of TARGET in batches. CMake keeps those with options of their own apart.
 function(reprise_batches target)
   if(REPRISE_BATCH EQUAL 1)
