@@ -154,7 +154,7 @@ TEST_F(PartTest, NotesSayWhatWasReplayed) {
   request.options.part.ranks = {1};
   request.options.part.steps = {0};
   auto communicators = CreateLocalCommunicators(1);
-  const auto outcome = DryReplay(request, *communicators.front());
+  const auto outcome = DryReplay({request, request.options}, *communicators.front());
   ASSERT_TRUE(outcome) << outcome.error().error.message;
   EXPECT_THAT(outcome->notes, ElementsAre("ranks: 1 of 2", HasSubstr("steps 0: 8 of 8 nodes")));
 }
