@@ -47,7 +47,7 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
       app.add_option(
              "--jitter", flags.machine.jitter,
              "of a captured set: coefficient of variation of each operation's time (default: 0)")
-          ->check(CLI::Range(0.0, 10.0));
+          ->check(Between(0, 10));
   flags.seed = app.add_option("--seed", flags.machine.seed, "of --jitter (default: 1)")
                    ->check(NotNegative());
   AddPartFlags(app, flags.part);

@@ -1,7 +1,10 @@
 // Checks of options that are numbers. CLI11's own name the largest double in 309 digits.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <string>
 
 namespace reprise {
@@ -9,8 +12,8 @@ namespace reprise {
 [[nodiscard]] inline CLI::Validator NumberCheck(bool zero_too, const std::string& kind) {
   return {[zero_too](std::string& text) {
             double value = 0;
-            const bool allowed =
-                CLI::detail::lexical_cast(text, value) && (value > 0 || (zero_too && value == 0));
+            const bool allowed = CLI::detail::lexical_cast(text, value) && std::isfinite(value) &&
+                                 (value > 0 || (zero_too && value == 0));
             return allowed ? std::string()
                            : "expected a number " +
                                  std::string(zero_too ? "of at least 0" : "above 0") + ", not '" +
@@ -19,6 +22,18 @@ namespace reprise {
           kind};
 }
 [[nodiscard]] inline CLI::Validator Positive() { return NumberCheck(false, "POSITIVE"); }
+// CLI::Range takes what is no number.
+[[nodiscard]] inline CLI::Validator Between(double least, double most) {
+  return {[least, most](std::string& text) {
+            double value = 0;
+            const bool allowed =
+                CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+            return allowed ? std::string()
+                           : fmt::format("expected a number from {} to {}, not '{}'", least, most,
+                                         text);
+          },
+          fmt::format("FLOAT in [{} - {}]", least, most)};
+}
 [[nodiscard]] inline CLI::Validator NotNegative() { return NumberCheck(true, "NONNEGATIVE"); }
 
 }  // namespace reprise

@@ -142,7 +142,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
       ->capture_default_str();
   sub->add_option("--min-time-ms", flags->min_time_ms,
                   "least time for all repeats of a case together")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0, 1e6))
       ->capture_default_str();
   sub->add_option("--max-run-ms", flags->max_run_ms,
                   "skip cases whose single run takes longer at the device limits")

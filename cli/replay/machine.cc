@@ -144,7 +144,7 @@ CommandBody RegisterMachine(CLI::App& app, const CommandContext& context) {
       ->capture_default_str();
   sub->add_option("--min-time-ms", flags->min_time_ms,
                   "least time for all repeats of a kernel together")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0, 1e6))
       ->capture_default_str();
   sub->add_option("--max-run-ms", flags->max_run_ms,
                   "leave kernels out whose single run takes longer")

@@ -179,7 +179,7 @@ CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
       ->capture_default_str();
   app.add_option("--min-time-ms", flags->min_time_ms,
                  "least time for all repeats of a measurement together")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(Between(0, 1e6))
       ->capture_default_str();
   app.add_option("-o,--output", flags->output,
                  "file to write (default: tuning.json in the cache directory, which replay reads)");

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
+#include "core/nanoseconds.h"
 #include "core/timing/wiring.h"
 
 namespace reprise {
@@ -265,9 +267,46 @@ Schedule EventOrder::Run(const NodeTimes& times) const {
   return schedule;
 }
 
+Status CheckTimes(const TimingGraph& graph) {
+  double sum_ns = 0;
+  for (const std::vector<std::int64_t>* times_ns :
+       {&graph.duration_ns, &graph.delay_ns, &graph.transfer_ns}) {
+    for (std::size_t i = 0; i < times_ns->size(); ++i) {
+      const std::int64_t ns = (*times_ns)[i];
+      if (ns > kLongestNs || ns < -kLongestNs) {
+        const auto name = i < graph.names.size()
+                              ? graph.names[i]
+                              : NodeName{.rank = 0, .id = static_cast<std::uint64_t>(i)};
+        return BadInput(fmt::format(
+            "rank {} node {} takes over 11 days: a factor, a number of the machine or a "
+            "recorded time is out of scale",
+            name.rank, name.id));
+      }
+      sum_ns += std::abs(static_cast<double>(ns));
+    }
+  }
+  constexpr double kLargestSumNs = 4e18;  // of 9.2e18
+  return sum_ns <= kLargestSumNs
+             ? Status{}
+             : BadInput(
+                   "all nodes together take over 126 years: a factor, a number of the machine "
+                   "or recorded times are out of scale");
+}
+
+Status CheckLength(const Schedule& schedule) {
+  return schedule.makespan_ns >= 0 && schedule.makespan_ns <= kLongestNs
+             ? Status{}
+             : BadInput(
+                   "the schedule lasts over 11 days: a factor, a number of the machine or a "
+                   "recorded time is out of scale");
+}
+
 Result<Schedule> DryRun(const TimingGraph& graph) {
+  REPRISE_TRY(CheckTimes(graph));
   REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(graph));
-  return order.Run({graph.duration_ns, graph.delay_ns, graph.transfer_ns});
+  Schedule schedule = order.Run({graph.duration_ns, graph.delay_ns, graph.transfer_ns});
+  REPRISE_TRY(CheckLength(schedule));
+  return schedule;
 }
 
 std::vector<Index> CriticalPath(const TimingGraph& graph, const Schedule& schedule) {

@@ -74,7 +74,13 @@ class EventOrder {
   std::vector<std::uint32_t> events_;
 };
 
-// The graph's own times in its order.
+// Bad input names the first node that takes more than kLongestNs (core/nanoseconds.h), either way,
+// or says that all together take so long that sums would not fit.
+[[nodiscard]] Status CheckTimes(const TimingGraph& graph);
+// Bad input: a schedule of more than kLongestNs.
+[[nodiscard]] Status CheckLength(const Schedule& schedule);
+
+// The graph's own times in its order. Bad input also as CheckTimes and CheckLength say.
 [[nodiscard]] Result<Schedule> DryRun(const TimingGraph& graph);
 
 // Nodes on the critical path, last first: from the latest end follow the dependency (or the last

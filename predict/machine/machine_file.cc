@@ -29,7 +29,7 @@ Result<Json> Parse(std::string_view text, const std::string& origin) {
   Json json;
   try {
     json = ParseJson<Json>(text, twice);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {
     return BadInput(
         fmt::format("{}: byte {}: no JSON ({}); expected a machine file (docs/machine_format.md); "
                     "`reprise list machines` shows the built-in ones",

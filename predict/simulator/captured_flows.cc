@@ -1,10 +1,10 @@
 #include "predict/simulator/captured_flows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <vector>
 
+#include "core/nanoseconds.h"
 #include "predict/machine/fields.h"
 #include "predict/simulator/event_schedule.h"
 #include "predict/simulator/shared_links.h"
@@ -38,8 +38,7 @@ class CapturedSharing {
       const std::int32_t match = timing_.match[node];
       if (match >= 0 && timing_.transfer_ns[node] > 0 && shares[match] < 1) {
         const double alone = 1 - of_recording.data_share[match] * (1 - shares[match]);
-        timing_.transfer_ns[node] =
-            std::llround(static_cast<double>(timing_.transfer_ns[node]) * alone);
+        timing_.transfer_ns[node] = NsOf(static_cast<double>(timing_.transfer_ns[node]) * alone);
       }
     }
     CapturedRoutes routes = RoutesOn(to);
@@ -49,7 +48,7 @@ class CapturedSharing {
     });
     for (std::size_t match = 0; match < matches_; ++match) {
       routes.flows[match].latency_ns =
-          std::llround((1 - routes.data_share[match]) * static_cast<double>(longest_ns[match]));
+          NsOf((1 - routes.data_share[match]) * static_cast<double>(longest_ns[match]));
     }
     Interplay interplay{.flows = routes.flows};
     interplay.links = &routes.links;
@@ -105,8 +104,8 @@ class CapturedSharing {
     std::vector<Change> changes;
     for (Index match = 0; match < matches_; ++match) {
       const std::int64_t length_ns = end_ns[match] - begin_ns[match];
-      begin_ns[match] += std::llround((1 - routes.data_share[match]) *
-                                      static_cast<double>(std::max<std::int64_t>(length_ns, 0)));
+      begin_ns[match] += NsOf((1 - routes.data_share[match]) *
+                              static_cast<double>(std::max<std::int64_t>(length_ns, 0)));
       if (routes.flows[match].route >= 0 && begin_ns[match] < end_ns[match]) {
         changes.emplace_back(begin_ns[match], true, match);
         changes.emplace_back(end_ns[match], false, match);

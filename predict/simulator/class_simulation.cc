@@ -1,9 +1,9 @@
 #include "predict/simulator/class_simulation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_map>
 
+#include "core/nanoseconds.h"
 #include "predict/simulator/class_flows.h"
 #include "predict/simulator/class_matches.h"
 #include "predict/simulator/device_operations.h"
@@ -156,11 +156,11 @@ class ClassSimulator {
       } else if (IsOperation(program, i, job_.streams())) {
         const OperatorWork work = work_ ? work_(program, i) : CountsOf(program, i);
         const RooflineTime alone = RooflineOf(options_.machine.device, work);
-        duration_ns = std::llround(alone.ns * classes_.SlowOf(own.first_rank));
+        duration_ns = NsOf(alone.ns * classes_.SlowOf(own.first_rank));
         stretch = slows_ && alone.ns > 0 ? RooflineOf(beside_, work).ns / alone.ns : 1;
         source = TimeSourceOf(alone.source);
       } else if (launches[i]) {
-        duration_ns = std::llround(options_.machine.host.launch_ns.value);
+        duration_ns = NsOf(options_.machine.host.launch_ns.value);
         source = TimeSourceOf(options_.machine.host.launch_ns.source);
       }
       AddNode({own.first_rank, program.id(i)}, duration_ns, member, need, root,
@@ -181,7 +181,7 @@ class ClassSimulator {
   // A node of the latency between a launch and what it launches: the latency must not delay what
   // the thread does next, nor add to what the stream still has to do.
   void AddLaunchLatencies(std::uint32_t number) {
-    const auto latency_ns = std::llround(options_.machine.device.launch_latency_ns.value);
+    const auto latency_ns = NsOf(options_.machine.device.launch_latency_ns.value);
     if (latency_ns == 0) {
       return;
     }

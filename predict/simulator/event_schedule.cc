@@ -244,7 +244,10 @@ class EventScheduler {
 
 Result<Schedule> ScheduleEvents(TimingGraph& timing, const Interplay& interplay) {
   REPRISE_TRY(EventOrder::Find(timing));
-  return EventScheduler(timing, interplay).Run();
+  REPRISE_TRY(CheckTimes(timing));
+  Schedule schedule = EventScheduler(timing, interplay).Run();
+  REPRISE_TRY(CheckLength(schedule));
+  return schedule;
 }
 
 }  // namespace reprise

@@ -1,8 +1,8 @@
 #include "predict/simulator/moving_transfers.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/nanoseconds.h"
 #include "predict/simulator/event_schedule.h"
 
 namespace reprise {
@@ -110,7 +110,7 @@ void MovingTransfers::Settle(std::int64_t now_ns, const Expect& expect) {
     }
     Advance(state, now_ns);
     const double left_ns = std::max(state.milestones.back().at_ns - state.progress_ns, 0.0);
-    expect(match, now_ns + std::llround(left_ns / state.part), ++state.version);
+    expect(match, now_ns + NsOf(left_ns / state.part), ++state.version);
   }
   touched_.clear();
 }

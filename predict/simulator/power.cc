@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/nanoseconds.h"
 #include "core/shown_text.h"
 #include "predict/machine/units.h"
 #include "predict/simulator/power_samples.h"
@@ -312,8 +312,8 @@ class PowerSettlement {
     for (const PoweredDevice& device : devices_) {
       for (const PoweredNode& node : device.nodes) {
         if (!node.transfer && node.step() > 0) {
-          timing_.duration_ns[node.node] = std::llround(static_cast<double>(node.full_ns) *
-                                                        node.Stretch(curve_.Clock(node.step())));
+          timing_.duration_ns[node.node] =
+              NsOf(static_cast<double>(node.full_ns) * node.Stretch(curve_.Clock(node.step())));
         }
       }
     }

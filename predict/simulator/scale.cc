@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/nanoseconds.h"
 #include "core/shown_text.h"
 #include "core/split_mix.h"
 #include "core/text.h"
@@ -21,7 +22,7 @@ using Index = std::uint32_t;
 
 std::int64_t Times(std::int64_t ns, double factor) {
   // What is negative contradicts causality in the recording, and stays as it is.
-  return factor == 1 || ns < 0 ? ns : std::llround(static_cast<double>(ns) * factor);
+  return factor == 1 || ns < 0 ? ns : NsOf(static_cast<double>(ns) * factor);
 }
 
 double Uniform(std::uint64_t bits) { return (static_cast<double>(bits >> 11U) + 0.5) * 0x1p-53; }
@@ -146,7 +147,7 @@ class Scaler {
     }
     ++summary_.modelled;
     const RooflineTime time = RooflineOf(to_device_, work);
-    timing_.duration_ns[node] = std::llround(time.ns);
+    timing_.duration_ns[node] = NsOf(time.ns);
     source_[node] = TimeSourceOf(time.source);
     summary_.known_ns += timing_.duration_ns[node];
     summary_.by_default_ns += time.by_default() ? timing_.duration_ns[node] : 0;
@@ -189,7 +190,7 @@ class Scaler {
     const bool launched = std::ranges::find(reasons, EdgeReason::kLaunch) != reasons.end();
     if (change_ns != 0 && launched && timing_.delay_ns[node] > 0) {
       const double own_ns = std::min(static_cast<double>(timing_.delay_ns[node]), from_ns);
-      timing_.delay_ns[node] += std::llround(own_ns / from_ns * change_ns);
+      timing_.delay_ns[node] += NsOf(own_ns / from_ns * change_ns);
     }
   }
 

@@ -1,7 +1,8 @@
 #include "predict/simulator/slowed_kernels.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "core/nanoseconds.h"
 
 namespace reprise {
 
@@ -64,7 +65,7 @@ void SlowedKernels::Settle(std::int64_t now_ns, const Expect& expect) {
       kernel.since_ns = now_ns;
       kernel.version = ++versions_;
       const double left_ns = std::max(kernel.left_ns, 0.0) * (busy ? kernel.beside : 1);
-      expect(kernel.node, now_ns + std::llround(left_ns), kernel.version);
+      expect(kernel.node, now_ns + NsOf(left_ns), kernel.version);
     }
     device.busy = busy;
   }

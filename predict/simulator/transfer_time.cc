@@ -1,8 +1,8 @@
 // The formulas of network.h.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
+#include "core/nanoseconds.h"
 #include "predict/simulator/network.h"
 
 namespace reprise {
@@ -13,7 +13,7 @@ constexpr double kNsPerSecond = 1e9;
 // `latency_ns`: what no bandwidth shortens.
 TransferTime Rounded(double ns, double latency_ns, TransferAlgorithm algorithm, bool short_protocol,
                      std::size_t level) {
-  return {std::llround(ns), algorithm, short_protocol, level, std::max(ns - latency_ns, 0.0)};
+  return {NsOf(ns), algorithm, short_protocol, level, std::max(ns - latency_ns, 0.0)};
 }
 
 std::int64_t CeilLog2(std::int64_t n) {

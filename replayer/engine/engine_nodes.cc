@@ -1,8 +1,8 @@
 // Engine's running half: one node, from ready to done.
 #include <algorithm>
-#include <cmath>
 
 #include "core/clock.h"
+#include "core/nanoseconds.h"
 #include "replayer/engine/engine.h"
 #include "replayer/engine/exceptions.h"
 
@@ -224,8 +224,7 @@ Status Engine::Settle(ActorState& actor) {
       }
       const std::int64_t start_ns = times.at(at).start_ns;
       const std::int64_t taken_ns = times.at(at + count - 1).end_ns - start_ns;
-      const auto lasts_ns =
-          static_cast<std::int64_t>(std::llround(stretch * static_cast<double>(taken_ns)));
+      const auto lasts_ns = NsOf(stretch * static_cast<double>(taken_ns));
       if (lasts_ns > taken_ns) {
         WaitUntil(start_ns + lasts_ns);  // even if the thread is late: nodes must not overlap
       }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/nanoseconds.h"
 #include "core/timing/dry_run.h"
 #include "core/version.h"
 #include "et_schema/trace_set.h"
@@ -67,7 +67,7 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
   TimingGraph& timing = trace.graph;
   const DrySet set{simulated.graphs, simulated.plans, simulated.first, mapping, timing};
   const auto scale = [](std::int64_t& value_ns, double factor) {
-    value_ns = value_ns < 0 ? value_ns : std::llround(static_cast<double>(value_ns) * factor);
+    value_ns = value_ns < 0 ? value_ns : NsOf(static_cast<double>(value_ns) * factor);
   };
   for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
     const auto [rank, i] = trace.Locate(node);

@@ -162,7 +162,7 @@ Status ParseHostGaps(std::string_view text, PlanOptions& options) {
     text.remove_prefix(std::min(text.size(), kScale.size() + 1));
   }
   const auto factor = ParseNumber<double>(text);
-  if (!factor || *factor < 0) {
+  if (!factor || !(*factor >= 0) || !std::isfinite(*factor)) {
     return UsageError(
         "--host-gaps: expected auto, keep, untraced, drop, or scale with a factor, e.g. "
         "scale:0.5");

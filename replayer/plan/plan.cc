@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <unordered_map>
 #include <utility>
 
+#include "core/nanoseconds.h"
 #include "replayer/plan/graph_steps.h"
 #include "replayer/plan/known_work.h"
 #include "replayer/plan/shapes_text.h"
@@ -17,7 +17,7 @@ namespace reprise {
 namespace {
 
 std::int64_t Scaled(std::int64_t ns, double factor) {
-  return static_cast<std::int64_t>(std::llround(static_cast<double>(ns) * factor));
+  return NsOf(static_cast<double>(ns) * factor);
 }
 
 std::string NameOf(const Actor& actor, const CommSpec* comm) {
