@@ -1,4 +1,4 @@
-// Looks up texts by name: a rank's facts, a manifest's options and versions.
+// Looks up texts by name: a manifest's options and versions.
 #pragma once
 
 #include <map>

@@ -126,7 +126,7 @@ void SetPower::AddRank(const Graph& graph, std::uint32_t first) {
 void SetPower::Write(std::size_t rank, RankWriter& writer, bool by_class) const {
   if (!outcome_) {
     if (!reason_.empty()) {
-      writer.SetFact("telemetry.model", reason_);
+      writer.SetFacts({.missing_telemetry = {{"model", reason_}}});
     }
     return;
   }
@@ -150,8 +150,7 @@ void SetPower::Write(std::size_t rank, RankWriter& writer, bool by_class) const 
     joules.push_back({node_ids_[rank][i], outcome_->devices[d].node_joules[i]});
   }
   writer.Append(std::move(joules));
-  writer.SetFact(kFactIdleBeginNs, std::to_string(telemetry.idle_begin_ns));
-  writer.SetFact(kFactIdleEndNs, std::to_string(telemetry.idle_end_ns));
+  writer.SetFacts({.idle_begin_ns = telemetry.idle_begin_ns, .idle_end_ns = telemetry.idle_end_ns});
 }
 
 std::vector<PowerPrediction::OfDevice> SetPower::Devices(double steps) const {

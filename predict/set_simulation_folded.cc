@@ -114,8 +114,8 @@ Status SetSimulation::WriteFolded(const DryRequest& request, const TraceSet& set
     scheduled.graphs.push_back(std::move(graph));
     scheduled.plans.push_back(job.plans[own.program]);
     scheduled.first.push_back(own.first_node);
-    scheduled.facts.push_back({{kFactClassRanks, std::to_string(own.ranks)},
-                               {kFactClassMembers, members[scheduled.facts.size()]}});
+    scheduled.facts.push_back(
+        {.class_ranks = own.ranks, .class_members = members[scheduled.facts.size()]});
   }
   scheduled.schedule = std::move(simulated.schedule);
   return WriteSimulatedRun(request, set, Simulation(), scheduled);

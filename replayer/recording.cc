@@ -30,19 +30,18 @@ std::string KernelRelease() {
   return uname(&name) == 0 ? fmt::format("{} {}", name.sysname, name.release) : "unknown";
 }
 
-void RecordBatch(const StepBatch& batch, const RankGroups& groups, RankWriter& writer) {
-  const auto set = [&writer](const std::string& name, const std::optional<std::int64_t>& number,
-                             const std::string& from) {
-    if (number) {
-      writer.SetFact(name, std::to_string(*number));
-      writer.SetFact(name + "_from", "inferred: " + from);
-    }
-  };
-  set(kFactStepTokens, batch.tokens, batch.tokens_from);
-  set(kFactStepSamples, batch.samples, batch.samples_from);
-  if (const auto group = groups.find(batch.shared_by); group != groups.end()) {
-    writer.SetFact(kFactStepBatchRanks, std::to_string(group->second.ranks.size()));
+RankFacts FactsOf(const StepBatch& batch, const RankGroups& groups) {
+  RankFacts facts{.step_tokens = batch.tokens, .step_samples = batch.samples};
+  if (batch.tokens) {
+    facts.step_tokens_from = "inferred: " + batch.tokens_from;
   }
+  if (batch.samples) {
+    facts.step_samples_from = "inferred: " + batch.samples_from;
+  }
+  if (const auto group = groups.find(batch.shared_by); group != groups.end()) {
+    facts.step_batch_ranks = group->second.ranks.size();
+  }
+  return facts;
 }
 
 }  // namespace
@@ -63,43 +62,36 @@ Status Session::BeginRecording() {
     collectives.push_back({transfer.node_id, transfer.spec, static_cast<std::int32_t>(size)});
   }
   writer_->Append(std::move(collectives));
-  writer_->SetFact("host", communicator_.host());
-  writer_->SetFact("estimate_ns", std::to_string(estimate_.compute_ns));
-  writer_->SetFact("memory_planned_bytes", std::to_string(memory_plan_.planned_bytes));
-  writer_->SetFact("memory_original_peak_bytes", std::to_string(memory_plan_.original_peak_bytes));
+  writer_->SetFacts({.host = communicator_.host(),
+                     .device_reason = request_.device_reason,
+                     .estimate_ns = estimate_.compute_ns,
+                     .memory_planned_bytes = memory_plan_.planned_bytes,
+                     .memory_original_peak_bytes = memory_plan_.original_peak_bytes,
+                     .plan_counters = plan_.diagnostics.Counts(),
+                     .trace_counters = graph_->metadata().diagnostics});
   if (device_ != nullptr) {
     const DeviceInfo& info = device_->info();
     writer_->Append<RunDevice>(
         {{fmt::format("{}:{}", info.backend, device_index_), info.backend, info.name, info.vendor,
           info.driver, info.compute_units, info.memory_bytes, info.uuid, info.pci_bus_id,
           ReadDevicePlacement(request_.options.sampling.sources, info.pci_bus_id)}});
-    writer_->SetFact("device", fmt::format("{}: {}", info.backend, info.name));
-    writer_->SetFact(kFactDeviceFlopsPerSecond, fmt::format("{:.6g}", limits_.flops_per_second));
-    writer_->SetFact(kFactDeviceBytesPerSecond, fmt::format("{:.6g}", limits_.bytes_per_second));
-    writer_->SetFact("memory_allocated_bytes", std::to_string(memory_->allocated_bytes()));
-    writer_->SetFact("device_clock_uncertainty_ns",
-                     std::to_string(device_->clock_uncertainty_ns()));
+    writer_->SetFacts({.device = fmt::format("{}: {}", info.backend, info.name),
+                       .memory_allocated_bytes = memory_->allocated_bytes(),
+                       .device_flops_per_second = limits_.flops_per_second,
+                       .device_bytes_per_second = limits_.bytes_per_second,
+                       .device_clock_uncertainty_ns = device_->clock_uncertainty_ns()});
   }
   RecordReplayingMachine();
   RecordTrace(*graph_, true, *writer_);
-  if (!request_.device_reason.empty()) {
-    writer_->SetFact(kFactDeviceReason, request_.device_reason);
-  }
-  RecordBatch(FindStepBatch(*graph_, FindPhases(*graph_)), groups_, *writer_);
-  for (const auto& [name, counter] : plan_.diagnostics.Snapshot()) {
-    writer_->SetFact("diagnostic." + name, std::to_string(counter.count));
-  }
-  for (const auto& [name, count] : graph_->metadata().diagnostics) {
-    writer_->SetFact("trace." + name, std::to_string(count));
-  }
+  writer_->SetFacts(FactsOf(FindStepBatch(*graph_, FindPhases(*graph_)), groups_));
   StartSampler();
   return {};
 }
 
 void Session::RecordFailure(const Error& why) {
   if (writer_ != nullptr && !failure_recorded_.exchange(true)) {
-    writer_->SetFact(kFactEndedBy, why.message.substr(0, why.message.find('\n')));
-    writer_->SetFact(kFactEndedAtNs, std::to_string(WallClockNs()));
+    writer_->SetFacts(
+        {.ended_by = why.message.substr(0, why.message.find('\n')), .ended_at_ns = WallClockNs()});
   }
 }
 
@@ -109,7 +101,7 @@ Status Session::EndRecording() {
     return {};
   }
   if (engine_ != nullptr && request_.options.check) {
-    writer_->SetFact("checked_transfers", std::to_string(engine_->checked_transfers()));
+    writer_->SetFacts({.checked_transfers = engine_->checked_transfers()});
   }
   return writer_->Close();
 }
@@ -122,12 +114,13 @@ int Session::ComputeThreads() const {
 }
 
 void Session::RecordReplayingMachine() {
-  writer_->SetFact(kFactProcessor, ProcessorName());
-  if (device_ != nullptr) {
-    writer_->SetFact(kFactComputesOn, device_->info().is_cpu ? "cpu" : device_->info().name);
-  }
-  writer_->SetFact(kFactComputeThreads, std::to_string(ComputeThreads()));
-  writer_->SetFact(kFactCores, fmt::format("{}", fmt::join(OwnCoreNumbers(), ",")));
+  const std::vector<int> cores = OwnCoreNumbers();
+  writer_->SetFacts({.processor = ProcessorName(),
+                     .computes_on = device_ == nullptr       ? ""
+                                    : device_->info().is_cpu ? "cpu"
+                                                             : device_->info().name,
+                     .compute_threads = ComputeThreads(),
+                     .cores = {cores.begin(), cores.end()}});
   RecordProcessPlacement(request_.options.sampling.sources.root, *writer_);
 }
 

@@ -54,8 +54,7 @@ Status Session::MeasureIdle() {
   const std::int64_t begin_ns = MonotonicNs();
   WaitUntilNs(begin_ns + idle_ns, 0);
   if (sampler_ != nullptr) {
-    writer_->SetFact(kFactIdleBeginNs, std::to_string(begin_ns));
-    writer_->SetFact(kFactIdleEndNs, std::to_string(MonotonicNs()));
+    writer_->SetFacts({.idle_begin_ns = begin_ns, .idle_end_ns = MonotonicNs()});
   }
   return {};
 }
@@ -88,7 +87,7 @@ Result<bool> Session::WarmsUpFurther(std::int64_t since_ns) {
                  : has("settled")
                      ? fmt::format("temperatures settled after {:.0f} s of warm-up", seconds)
                      : "--until-steady: no temperature is measured here";
-  writer_->SetFact("steady", steady_note_);
+  writer_->SetFacts({.steady = steady_note_});
   return false;
 }
 
@@ -100,8 +99,7 @@ Status Session::CompareClocks() {
   if (reading) {
     clock_readings_.push_back(*reading);
     wall_readings_.push_back(ReadWallClock());
-    writer_->SetFact(kFactClockReadings, ReadingsText(clock_readings_));
-    writer_->SetFact(kFactWallReadings, ReadingsText(wall_readings_));
+    writer_->SetFacts({.clock_readings = clock_readings_, .wall_readings = wall_readings_});
   }
   return {};
 }

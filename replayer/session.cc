@@ -362,11 +362,7 @@ Status Session::CheckValues(std::int32_t iteration) {
   }
   REPRISE_TRY(communicator_.Barrier());
   REPRISE_ASSIGN(const auto counts, engine_->CheckValues(iteration));
-  for (const auto& [operation, counted] : counts) {
-    writer_->SetFact(kFactValues + operation,
-                     fmt::format("{} {} {} {}", counted.values, counted.denormals,
-                                 counted.infinities, counted.nans));
-  }
+  writer_->SetFacts({.values = {counts.begin(), counts.end()}});
   return {};
 }
 

@@ -1,12 +1,13 @@
 #include "report/analysis.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include "core/median.h"
 #include "report/classes/coverage.h"
@@ -47,37 +48,39 @@ void FillStepTimes(std::span<const MeasuredRank> ranks, Report& report) {
   }
 }
 
-// Counters that ranks left as facts: "diagnostic.x", "trace.x", "sampler.x".
-void CollectFacts(const RunData& run, Report& report) {
-  std::map<std::string, std::set<std::int32_t>> unavailable;
-  std::set<std::string> missing;
-  for (const RankData& rank : run.ranks) {
-    const std::int64_t alike = NumberFact(rank, kFactClassRanks).value_or(1);
-    for (const auto& [name, value] : rank.facts) {
-      constexpr std::string_view kTelemetry = "telemetry.";
-      if (name.starts_with(kTelemetry)) {
-        missing.insert(name.substr(kTelemetry.size()));
-        unavailable["no telemetry from " + name.substr(kTelemetry.size()) + ": " + value].insert(
-            rank.rank);
-        continue;
-      }
-      if (name == kFactExitCode && value != "0") {
-        report.failed_commands.push_back(
-            fmt::format("rank {}: the command ended with exit code {}", rank.rank, value));
-      }
-      const bool counter = name.starts_with("diagnostic.") || name.starts_with("trace.") ||
-                           name.starts_with("sampler.");
-      std::int64_t count = 0;
-      const auto parsed = std::from_chars(value.data(), value.data() + value.size(), count);
-      if (counter && parsed.ec == std::errc()) {
-        report.diagnostics[name] += count * alike;
+// Counters by their names in the run's files: "diagnostic.x", "trace.x", "sampler.x".
+void AddCounters(const RankData& rank, std::map<std::string, std::int64_t>& sums) {
+  for (const RankFactRow& row : kRankFacts) {
+    if (const auto* const member = std::get_if<Named<std::uint64_t> RankFacts::*>(&row.member)) {
+      for (const auto& [name, count] : rank.facts.*(*member)) {
+        sums[std::string(row.name) + name] += static_cast<std::int64_t>(count) * RanksAlike(rank);
       }
     }
   }
-  for (const auto& [text, unused] : unavailable) {
-    report.notes.push_back(text);
+}
+
+void CollectFacts(const RunData& run, Report& report) {
+  std::set<std::string> notes, missing, unknown;
+  for (const RankData& rank : run.ranks) {
+    for (const auto& [source, why] : rank.facts.missing_telemetry) {
+      missing.insert(source);
+      notes.insert(fmt::format("no telemetry from {}: {}", source, why));
+    }
+    if (rank.facts.exit_code.value_or(0) != 0) {
+      report.failed_commands.push_back(fmt::format("rank {}: the command ended with exit code {}",
+                                                   rank.rank, *rank.facts.exit_code));
+    }
+    for (const auto& [name, value] : rank.facts.others) {
+      unknown.insert(name);
+    }
+    AddCounters(rank, report.diagnostics);
   }
+  report.notes.insert(report.notes.end(), notes.begin(), notes.end());
   report.missing_sources.assign(missing.begin(), missing.end());
+  if (!unknown.empty()) {
+    report.notes.push_back(fmt::format("facts that this version does not know: {}",
+                                       Fit(fmt::format("{}", fmt::join(unknown, ", ")), 200)));
+  }
   if (std::ranges::any_of(run.ranks, IsModelled)) {
     report.notes.emplace_back("simulated: every time is modelled, nothing was executed");
     if (HasClasses(report)) {
@@ -157,10 +160,8 @@ std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
 
 void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) {
   // Known without meters too, but then not per joule.
-  report.tokens =
-      report.attribution ? report.attribution->tokens : InferAmount(outline.ranks, kFactStepTokens);
-  report.samples = report.attribution ? report.attribution->samples
-                                      : InferAmount(outline.ranks, kFactStepSamples);
+  report.tokens = report.attribution ? report.attribution->tokens : InferTokens(outline.ranks);
+  report.samples = report.attribution ? report.attribution->samples : InferSamples(outline.ranks);
   const WorkTimes::Sum& work = sums.work().all();
   report.fidelity.work_error = RelativeError(work.replayed_ns, work.recorded_ns);
   report.work_tracing_ns = work.tracing_ns;

@@ -67,7 +67,7 @@ void MonitorRecording::BeginStep() {
 
 void MonitorRecording::ReadClock() {
   wall_readings_.push_back(ReadWallClock());
-  writer_->SetFact(kFactWallReadings, ReadingsText(wall_readings_));
+  writer_->SetFacts({.wall_readings = wall_readings_});
 }
 
 void MonitorRecording::Discard() {
@@ -87,7 +87,7 @@ Status MonitorRecording::End(const Sampler* sampler, int exit_code) {
   }
   writer_->Append<StepRecord>({{.start_ns = begin_ns_, .duration_ns = MonotonicNs() - begin_ns_}});
   if (!target_.command.empty()) {
-    writer_->SetFact(kFactExitCode, std::to_string(exit_code));
+    writer_->SetFacts({.exit_code = exit_code});
   }
   REPRISE_TRY(writer_->Close());
   return target_.rank.rank == 0 ? Merge() : Status{};

@@ -134,12 +134,10 @@ Status WriteRank(const DryRequest& request, const DrySimulation& simulation,
   }
   writer->Append(std::move(records));
   writer->Append(StepsOf(simulated, rank));
-  writer->SetFact("modelled", "true");
+  writer->SetFacts({.modelled = true});
   RecordTrace(graph, simulated.recorded, *writer);
   if (!simulated.facts.empty()) {
-    for (const auto& [name, value] : simulated.facts[rank]) {
-      writer->SetFact(name, value);
-    }
+    writer->SetFacts(simulated.facts[rank]);
   }
   if (simulation.telemetry) {
     simulation.telemetry(rank, *writer);

@@ -60,9 +60,9 @@ struct ScheduledRanks {
   std::vector<Plan> plans;
   std::vector<std::uint32_t> first;  // of each graph's nodes in the schedule
   Schedule schedule;
-  bool recorded = false;                                  // the set has times
-  std::vector<std::vector<CollectiveInfo>> collectives;   // by graph
-  std::vector<std::map<std::string, std::string>> facts;  // by graph, besides the usual; or empty
+  bool recorded = false;                                 // the set has times
+  std::vector<std::vector<CollectiveInfo>> collectives;  // by graph
+  std::vector<RankFacts> facts;                          // by graph, besides the usual; or empty
   std::string trace_hash;  // of a set that is in no directory; empty: the set's files'
 };
 // Writes a run with one rank for each graph. `simulation` names times and options; `part` has more

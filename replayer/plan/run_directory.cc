@@ -2,12 +2,9 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <utility>
 #include <vector>
 
 #include "core/output_kind.h"
@@ -26,14 +23,6 @@ bool IsRunFile(const fs::path& path) {
   return name == kChecksumsFile || name.starts_with("manifest.json") ||
          name.starts_with("run.sqlite") ||
          (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
-}
-
-void SetKnown(const std::vector<std::pair<const char*, std::string>>& facts, RankWriter& writer) {
-  for (const auto& [fact, value] : facts) {
-    if (!value.empty()) {
-      writer.SetFact(fact, value);
-    }
-  }
 }
 
 }  // namespace
@@ -56,46 +45,39 @@ Status PrepareRunDirectory(const std::string& directory, bool force) {
 void RecordTrace(const Graph& graph, bool times, RankWriter& writer) {
   const TraceMetadata& metadata = graph.metadata();
   const RecordedMachine& machine = metadata.machine;
-  const auto count = [](std::int32_t value) { return value > 0 ? std::to_string(value) : ""; };
-  SetKnown({{kFactRecordedProcessor, machine.processor},
-            {kFactRecordedDevice, machine.device},
-            {kFactRecordedFramework, machine.framework},
-            {kFactRecordedThreads, count(machine.threads)},
-            {kFactRecordedCores, count(machine.cores)}},
-           writer);
-  writer.SetFact(kFactTraceBaseNs, std::to_string(metadata.base_ns + metadata.clock_offset_ns));
-  if (!times) {
-    return;
+  const auto known = [](std::int32_t count) {
+    return count > 0 ? std::optional<std::int64_t>(count) : std::nullopt;
+  };
+  RankFacts facts{.recorded_processor = machine.processor,
+                  .recorded_device = machine.device,
+                  .recorded_framework = machine.framework,
+                  .recorded_threads = known(machine.threads),
+                  .recorded_cores = known(machine.cores),
+                  .trace_base_ns = metadata.base_ns + metadata.clock_offset_ns};
+  if (times) {
+    facts.recorded_step_ns = RecordedStepNs(graph);
+    for (const Step& step : metadata.steps) {
+      facts.first_step_ns = facts.first_step_ns.value_or(step.start_ns);
+      facts.recorded_steps_ns.push_back(step.duration_ns);
+    }
   }
-  writer.SetFact(kFactRecordedStepNs, std::to_string(RecordedStepNs(graph)));
-  if (const std::vector<Step>& steps = metadata.steps; !steps.empty()) {
-    std::vector<std::int64_t> durations_ns(steps.size());
-    std::transform(steps.begin(), steps.end(), durations_ns.begin(),
-                   [](const Step& step) { return step.duration_ns; });
-    writer.SetFact(kFactFirstStepNs, std::to_string(steps.front().start_ns));
-    writer.SetFact(kFactRecordedStepsNs, fmt::format("{}", fmt::join(durations_ns, ",")));
-  }
+  writer.SetFacts(facts);
 }
 
 void RecordProcessPlacement(const std::string& root, RankWriter& writer) {
   const ProcessPlacement nodes = ReadProcessPlacement(root);
-  SetKnown({{kFactNumaNodes, nodes.numa_nodes}, {kFactMemoryNumaNodes, nodes.memory_numa_nodes}},
-           writer);
+  writer.SetFacts({.numa_nodes = nodes.numa_nodes, .memory_numa_nodes = nodes.memory_numa_nodes});
 }
 
 void DescribeSampler(const Sampler& sampler, RankWriter& writer) {
   writer.Append(sampler.metrics());
   writer.Append(sampler.devices());
-  for (const auto& [source, why] : sampler.unavailable()) {
-    writer.SetFact("telemetry." + source, why);
-  }
+  writer.SetFacts({.missing_telemetry = sampler.unavailable()});
 }
 
 void SummarizeSampler(const Sampler& sampler, RankWriter& writer) {
-  writer.SetFact(kFactSamplerCpuNs, std::to_string(sampler.cpu_ns()));
-  for (const auto& [name, counter] : sampler.diagnostics().Snapshot()) {
-    writer.SetFact("sampler." + name, std::to_string(counter.count));
-  }
+  writer.SetFacts(
+      {.sampler_cpu_ns = sampler.cpu_ns(), .sampler_counters = sampler.diagnostics().Counts()});
 }
 
 std::string UtcNow() {

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "core/text_in.h"
 #include "report/nodes/intervals.h"
 #include "report/nodes/step_times.h"
 
@@ -97,7 +96,7 @@ RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
   row.rank = data.rank;
   row.iterations = rank.iterations();
   row.alike = rank.alike();
-  row.members = TextIn(data.facts, kFactClassMembers);
+  row.members = data.facts.class_members;
   const auto index = static_cast<std::size_t>(data.rank);
   row.clock_uncertainty_ns = data.clock_uncertainty_ns;
   row.host = index < manifest.hosts.size() ? manifest.hosts[index] : data.host;
@@ -106,7 +105,7 @@ RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest) {
   } else if (!data.devices.empty()) {
     row.device = data.devices.front().backend + ": " + data.devices.front().name;
   }
-  row.step_time_recorded_ns = NumberFact(data, kFactRecordedStepNs);
+  row.step_time_recorded_ns = data.facts.recorded_step_ns;
   row.step_time_replayed_ns = MedianStepNs(rank);
   return row;
 }

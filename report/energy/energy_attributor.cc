@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/text_in.h"
 #include "report/energy/energy_split.h"
 
 namespace reprise {
@@ -37,6 +36,26 @@ std::vector<std::pair<StepKey, Interval>> StepWindows(std::span<const MeasuredRa
   return windows;
 }
 
+std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
+                                      std::optional<std::int64_t> RankFacts::*per_step,
+                                      std::string RankFacts::*from) {
+  std::optional<StepAmount> amount;
+  for (const MeasuredRank& rank : ranks) {
+    const RankFacts& facts = rank.data().facts;
+    if (!(facts.*per_step)) {
+      continue;
+    }
+    if (!amount) {
+      amount = StepAmount{.from = facts.*from};
+    }
+    // Ranks that work on one batch together each have its share.
+    const std::int64_t together = std::max<std::int64_t>(facts.step_batch_ranks.value_or(1), 1);
+    amount->per_step +=
+        static_cast<double>(*(facts.*per_step) * rank.alike()) / static_cast<double>(together);
+  }
+  return amount;
+}
+
 }  // namespace
 
 EnergyAttributor::EnergyAttributor(std::span<const MeasuredRank> outline,
@@ -66,8 +85,8 @@ std::optional<EnergyAttribution> EnergyAttributor::Finish() {
   Total();
   AddSteps();
   uses_.Finish(out_.above_idle_joules.has_value(), out_);
-  AddAmount(kFactStepTokens, out_.tokens);
-  AddAmount(kFactStepSamples, out_.samples);
+  out_.tokens = PerJoule(InferTokens(outline_));
+  out_.samples = PerJoule(InferSamples(outline_));
   return std::move(out_);
 }
 
@@ -239,29 +258,19 @@ void EnergyAttributor::AddSteps() {
   out_.step_joules = SpreadOf(std::move(means));
 }
 
-void EnergyAttributor::AddAmount(const char* fact, std::optional<StepAmount>& amount) {
-  amount = InferAmount(outline_, fact);
+std::optional<StepAmount> EnergyAttributor::PerJoule(std::optional<StepAmount> amount) const {
   if (amount && out_.step_joules && out_.step_joules->median > 0) {
     amount->per_joule = amount->per_step / out_.step_joules->median;
   }
+  return amount;
 }
 
-std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks, const char* fact) {
-  std::optional<StepAmount> amount;
-  for (const MeasuredRank& rank : ranks) {
-    const auto number = NumberFact(rank.data(), fact);
-    if (!number) {
-      continue;
-    }
-    if (!amount) {
-      amount = StepAmount{.from = TextIn(rank.data().facts, std::string(fact) + "_from")};
-    }
-    // Ranks that work on one batch together each have its share.
-    const std::int64_t together = NumberFact(rank.data(), kFactStepBatchRanks).value_or(1);
-    amount->per_step += static_cast<double>(*number * rank.alike()) /
-                        static_cast<double>(std::max<std::int64_t>(together, 1));
-  }
-  return amount;
+std::optional<StepAmount> InferTokens(std::span<const MeasuredRank> ranks) {
+  return InferAmount(ranks, &RankFacts::step_tokens, &RankFacts::step_tokens_from);
+}
+
+std::optional<StepAmount> InferSamples(std::span<const MeasuredRank> ranks) {
+  return InferAmount(ranks, &RankFacts::step_samples, &RankFacts::step_samples_from);
 }
 
 }  // namespace reprise

@@ -46,7 +46,7 @@ class EnergyAttributor {
   [[nodiscard]] std::optional<double> Sum(Member MeterEnergyRow::*member) const;
   void Total();
   void AddSteps();
-  void AddAmount(const char* fact, std::optional<StepAmount>& amount);
+  [[nodiscard]] std::optional<StepAmount> PerJoule(std::optional<StepAmount> amount) const;
 
   std::span<const MeasuredRank> outline_;
   EnergyUses uses_;
@@ -57,9 +57,9 @@ class EnergyAttributor {
   const TransferSummary* transfers_ = nullptr;
 };
 
-// What the ranks' `fact`s (kFactStepTokens, kFactStepSamples) add up to, not yet per joule. Nothing
-// where no rank has it.
-[[nodiscard]] std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
-                                                    const char* fact);
+// What the ranks' tokens or samples of a step add up to, not yet per joule. Nothing where no rank
+// has them.
+[[nodiscard]] std::optional<StepAmount> InferTokens(std::span<const MeasuredRank> ranks);
+[[nodiscard]] std::optional<StepAmount> InferSamples(std::span<const MeasuredRank> ranks);
 
 }  // namespace reprise

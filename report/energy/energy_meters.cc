@@ -40,8 +40,8 @@ bool ComputesOn(const RankData& rank, const Identity& identity) {
 
 std::optional<double> IdleWatts(const Metric& metric, std::span<const Sample> samples,
                                 const RankData& rank) {
-  const auto begin_ns = NumberFact(rank, kFactIdleBeginNs);
-  const auto end_ns = NumberFact(rank, kFactIdleEndNs);
+  const auto begin_ns = rank.facts.idle_begin_ns;
+  const auto end_ns = rank.facts.idle_end_ns;
   if (!begin_ns || !end_ns || *begin_ns >= *end_ns) {
     return std::nullopt;
   }

@@ -84,9 +84,8 @@ class Builder {
     std::int64_t replayed_first_ns = INT64_MAX;
     for (const MeasuredRank& rank : ranks_) {
       RankAxis axis;
-      axis.recorded_shift_ns = NumberFact(rank.data(), kFactTraceBaseNs).value_or(0);
-      axis.recorded_begin_ns =
-          axis.recorded_shift_ns + NumberFact(rank.data(), kFactFirstStepNs).value_or(0);
+      axis.recorded_shift_ns = rank.data().facts.trace_base_ns.value_or(0);
+      axis.recorded_begin_ns = axis.recorded_shift_ns + rank.data().facts.first_step_ns.value_or(0);
       axis.replayed_begin_ns = BeginOf(rank);
       recorded_first_ns = std::min(recorded_first_ns, axis.recorded_begin_ns);
       replayed_first_ns = std::min(replayed_first_ns, axis.replayed_begin_ns);
@@ -121,7 +120,7 @@ class Builder {
         AddNode(&node, node.recorded_elapsed_ns, node.recorded_delay_ns);
         timing_.actor.back() = ActorOf(r, node.actor);
       }
-      const auto step_ns = NumberFact(ranks_[r].data(), kFactRecordedStepNs);
+      const auto step_ns = ranks_[r].data().facts.recorded_step_ns;
       timing_.recorded_pass_ns = std::max(
           timing_.recorded_pass_ns, step_ns.value_or(0) * CountRecordedSteps(ranks_[r].data()));
     }

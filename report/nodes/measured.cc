@@ -1,25 +1,14 @@
 #include "report/nodes/measured.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "core/median.h"
-#include "core/text_in.h"
 
 namespace reprise {
 
-std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name) {
-  const std::string text = TextIn(data.facts, name);
-  std::int64_t value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
-}
-
-bool IsModelled(const RankData& data) { return TextIn(data.facts, kFactModelled) == "true"; }
-
 std::int64_t RanksAlike(const RankData& data) {
-  return std::max<std::int64_t>(NumberFact(data, kFactClassRanks).value_or(1), 1);
+  return std::max<std::int64_t>(data.facts.class_ranks.value_or(1), 1);
 }
 
 MeasuredRank::MeasuredRank(const RankData& data)
@@ -45,7 +34,7 @@ void MeasuredRank::ChooseSteps() {
   }
   iterations_ = static_cast<std::int32_t>(iterations.size());
   if (!steps_.empty() && !data_->samples.empty() && IsModelled(*data_)) {
-    begin_ns_ = NumberFact(*data_, kFactIdleEndNs).value_or(begin_ns_);
+    begin_ns_ = data_->facts.idle_end_ns.value_or(begin_ns_);
     for (const Sample& sample : data_->samples) {
       end_ns_ = std::max(end_ns_, sample.time_ns);
     }

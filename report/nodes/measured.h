@@ -11,13 +11,10 @@
 
 namespace reprise {
 
-// A fact that is a whole number.
-[[nodiscard]] std::optional<std::int64_t> NumberFact(const RankData& data, const std::string& name);
-
-// Whether the rank's times come from a simulated clock (kFactModelled), so that timed operations
-// are what its device did.
-[[nodiscard]] bool IsModelled(const RankData& data);
-// How many equal ranks, each with a device of its own, the rank stands for (kFactClassRanks).
+// Whether the rank's times come from a simulated clock, so that timed operations are what its
+// device did.
+[[nodiscard]] inline bool IsModelled(const RankData& data) { return data.facts.modelled; }
+// How many equal ranks, each with a device of its own, the rank stands for (class_ranks).
 [[nodiscard]] std::int64_t RanksAlike(const RankData& data);
 
 // Views into a RankData, which must outlive it. Nodes and records are named by their positions in

@@ -82,7 +82,7 @@ void StepClassSums::AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
   auto recorded = finder(recorded_);
   auto replayed = finder(replayed_);
   // A rank knows one recorded step time: the mean over its steps.
-  const auto step_ns = NumberFact(data, kFactRecordedStepNs);
+  const auto step_ns = data.facts.recorded_step_ns;
   for (const StepRecord& step : rank.steps()) {
     replayed({data.rank, step.step, step.iteration}).step_ns = step.duration_ns;
     if (step_ns) {

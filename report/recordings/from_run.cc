@@ -73,8 +73,8 @@ class RunRankReader {
     // Of a simulated run it is where the simulation was computed.
     rank_.host = IsModelled(data_) ? "" : data_.host;
     rank_.alike = RanksAlike(data_);
-    rank_.members = TextIn(data_.facts, kFactClassMembers);
-    rank_.processor = TextIn(data_.facts, kFactProcessor);
+    rank_.members = data_.facts.class_members;
+    rank_.processor = data_.facts.processor;
     const auto index = static_cast<std::size_t>(data_.rank);
     rank_.device = index < run_.manifest.devices.size() ? run_.manifest.devices[index] : "";
     rank_.placement.host = data_.host;
@@ -84,8 +84,8 @@ class RunRankReader {
         rank_.placement.device = device.placement;
       }
     }
-    rank_.placement.process_numa_nodes = TextIn(data_.facts, kFactNumaNodes);
-    rank_.placement.memory_numa_nodes = TextIn(data_.facts, kFactMemoryNumaNodes);
+    rank_.placement.process_numa_nodes = data_.facts.numa_nodes;
+    rank_.placement.memory_numa_nodes = data_.facts.memory_numa_nodes;
     FindIterations();
     FindTimes();
     for (const std::size_t k : ByStart()) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -13,13 +12,12 @@ namespace {
 using Clocks = std::map<std::string, HostClock>;  // by host
 
 // One rank of each host has the readings.
-std::optional<Clocks> ClocksFrom(const RunData& run, const char* fact) {
+std::optional<Clocks> ClocksFrom(const RunData& run,
+                                 std::vector<ClockReading> RankFacts::*readings) {
   Clocks clocks;
   for (const RankData& rank : run.ranks) {
-    const auto found = rank.facts.find(fact);
-    auto readings = found == rank.facts.end() ? std::nullopt : ParseReadings(found->second);
-    if (readings && !readings->empty()) {
-      clocks.try_emplace(rank.host, std::move(*readings));
+    if (!(rank.facts.*readings).empty()) {
+      clocks.try_emplace(rank.host, rank.facts.*readings);
     }
   }
   const bool all = std::ranges::all_of(
@@ -39,23 +37,18 @@ void VisitTimes(RankData& rank, const Visit& visit) {
   for (Sample& sample : rank.samples) {
     visit(sample.time_ns);
   }
-  for (const char* fact : {kFactIdleBeginNs, kFactIdleEndNs}) {
-    const auto found = rank.facts.find(fact);
-    std::int64_t time_ns = 0;
-    if (found == rank.facts.end() ||
-        std::from_chars(found->second.data(), found->second.data() + found->second.size(), time_ns)
-                .ec != std::errc()) {
-      continue;
+  for (std::optional<std::int64_t>* time_ns :
+       {&rank.facts.idle_begin_ns, &rank.facts.idle_end_ns}) {
+    if (*time_ns) {
+      visit(**time_ns);
     }
-    visit(time_ns);
-    found->second = std::to_string(time_ns);
   }
 }
 
 // From Unix time to a host's clock: the readings the other way round. What a nanosecond of drift
 // does to the times of the readings themselves is beyond their uncertainty.
 HostClock Inverse(const HostClock& clock, const RankData& rank) {
-  std::vector<ClockReading> readings = *ParseReadings(rank.facts.at(kFactWallReadings));
+  std::vector<ClockReading> readings = rank.facts.wall_readings;
   for (ClockReading& reading : readings) {
     reading.at_ns = clock.ToReference(reading.at_ns);
     reading.offset_ns = -reading.offset_ns;
@@ -71,11 +64,11 @@ ClockRelation::ClockRelation(const RunData& run) {
   if (one_host_) {
     return;
   }
-  if (auto clocks = ClocksFrom(run, kFactClockReadings)) {
+  if (auto clocks = ClocksFrom(run, &RankFacts::clock_readings)) {
     clocks_ = std::move(*clocks);
-  } else if (auto wall = ClocksFrom(run, kFactWallReadings)) {
+  } else if (auto wall = ClocksFrom(run, &RankFacts::wall_readings)) {
     const auto first = std::ranges::find_if(
-        run.ranks, [](const RankData& rank) { return rank.facts.contains(kFactWallReadings); });
+        run.ranks, [](const RankData& rank) { return !rank.facts.wall_readings.empty(); });
     clocks_ = std::move(*wall);
     by_wall_clock_ = true;
     wall_reference_ = first->host;

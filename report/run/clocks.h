@@ -10,8 +10,8 @@
 namespace reprise {
 
 // How the clocks of a run's hosts relate to that of rank 0's host. Either all ranks are on one
-// host, or each host has readings against rank 0's (kFactClockReadings), or else against Unix time
-// (kFactWallReadings). If a host has none, the clocks are unrelated.
+// host, or each host has readings against rank 0's (clock_readings of RankFacts), or else against
+// Unix time (wall_readings). If a host has none, the clocks are unrelated.
 class ClockRelation {
  public:
   // From facts that have not been moved yet.

@@ -15,6 +15,7 @@ namespace {
 // The tables of a file, and whose rows of them are wanted.
 struct RankTables {
   Database& database;
+  const std::string& path;
   int rank = 0;
   RankContent content = RankContent::kWhole;
   bool own_file = false;  // it has no other rank's rows
@@ -78,8 +79,11 @@ Status ReadSharedTables(const RankTables& tables, RankData& data) {
   REPRISE_TRY(tables.Read(data.samples));
   std::vector<RunFact> facts;
   REPRISE_TRY(tables.Read(facts));
-  for (RunFact& fact : facts) {
-    data.facts.emplace(std::move(fact.name), std::move(fact.value));
+  for (const RunFact& fact : facts) {
+    if (const Status added = AddFact(fact, data.facts); !added) {
+      return BadInput(fmt::format("{}: rank {}: {}; restore the file from a copy", tables.path,
+                                  tables.rank, added.error().message));
+    }
   }
   std::vector<RankFileRow> ranks;
   REPRISE_TRY(tables.Read(ranks));
@@ -117,7 +121,7 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
   data.rank = rank;
   // One snapshot, although the writer may be going on.
   REPRISE_TRY(database.Execute("BEGIN"));
-  const RankTables tables{database, rank, content, true};
+  const RankTables tables{database, path, rank, content, true};
   REPRISE_TRY(tables.ReadOfNodes(data.nodes));
   REPRISE_TRY(tables.ReadOfNodes(data.records));
   REPRISE_TRY(ReadSharedTables(tables, data));
@@ -140,7 +144,7 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, Rank
   REPRISE_TRY(CheckVersion(database, path));
   RankData data;
   data.rank = rank;
-  const RankTables tables{database, rank, content, false};
+  const RankTables tables{database, path, rank, content, false};
   REPRISE_TRY(tables.ReadOfNodes(data.nodes, "nodes"));
   REPRISE_TRY(ReadSharedTables(tables, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.

@@ -158,9 +158,7 @@ Status RankWriter::Impl::Close() {
 RankWriter::RankWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RankWriter::~RankWriter() { (void)Close(); }
 
-void RankWriter::SetFact(const std::string& name, const std::string& value) {
-  Append<RunFact>({{.name = name, .value = value}});
-}
+void RankWriter::SetFacts(const RankFacts& facts) { Append(FactRows(facts)); }
 Status RankWriter::status() { return impl_->status(); }
 Status RankWriter::Close() { return impl_->Close(); }
 

@@ -13,6 +13,7 @@
 #include "core/placement.h"
 #include "core/records.h"
 #include "core/result.h"
+#include "report/run/rank_facts.h"
 
 namespace reprise {
 
@@ -70,8 +71,8 @@ class RankWriter {
   // Rows of any table of report/run/schema.def.
   template <typename Row>
   void Append(std::vector<Row> rows);
-  // Named per-rank facts: how clocks relate (kFactClockReadings), diagnostics, memory peak.
-  void SetFact(const std::string& name, const std::string& value);
+  // What is present of them; a later value of a fact replaces an earlier one.
+  void SetFacts(const RankFacts& facts);
   // The first error of the background thread so far; Append after it does nothing.
   [[nodiscard]] Status status();
   // Writes what is pending and closes the file. The first error of the background thread, such as
@@ -83,66 +84,6 @@ class RankWriter {
   explicit RankWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// Facts that readers interpret; any other name is shown as it is.
-// This host's clock against rank 0's, and against Unix time, now and then (ReadingsText). One rank
-// of each host has them.
-inline constexpr char kFactClockReadings[] = "clock_readings";
-inline constexpr char kFactWallReadings[] = "wall_readings";
-// The window before the run in which nothing ran, for idle power, on the samples' clock. Ranks that
-// sample have it.
-inline constexpr char kFactIdleBeginNs[] = "idle_begin_ns";
-inline constexpr char kFactIdleEndNs[] = "idle_end_ns";
-// How the monitored command ended on this rank.
-inline constexpr char kFactExitCode[] = "exit_code";
-// CPU time that sampling took in this process.
-inline constexpr char kFactSamplerCpuNs[] = "sampler_cpu_ns";
-// Rates of this rank's device, measured before the run by one rank alone: a float32 GEMM, a copy.
-inline constexpr char kFactDeviceFlopsPerSecond[] = "device_flops_per_second";
-inline constexpr char kFactDeviceBytesPerSecond[] = "device_bytes_per_second";
-// "true" where the times come from a simulated clock.
-inline constexpr char kFactModelled[] = "modelled";
-// Where a rank of the run stands for a class of equal ranks: how many there are, and which, as in
-// "0-7, 64-127:8" (first-last:stride).
-inline constexpr char kFactClassRanks[] = "class_ranks";
-inline constexpr char kFactClassMembers[] = "class_members";
-// This rank's recorded step.
-inline constexpr char kFactRecordedStepNs[] = "recorded_step_ns";
-// The time of each of them, in order: "454000000,762000000".
-inline constexpr char kFactRecordedStepsNs[] = "recorded_steps_ns";
-// What this rank computes on: the host's processor, "cpu" or the accelerator's name, how many
-// threads at a time, and the numbers of the cores that they may use: "0,1".
-inline constexpr char kFactProcessor[] = "processor";
-inline constexpr char kFactComputesOn[] = "computes_on";
-inline constexpr char kFactComputeThreads[] = "compute_threads";
-inline constexpr char kFactCores[] = "cores";
-// The NUMA nodes of those cores, and of the memory that the rank may use: "0-1,3". Absent where the
-// kernel does not say.
-inline constexpr char kFactNumaNodes[] = "numa_nodes";
-inline constexpr char kFactMemoryNumaNodes[] = "memory_numa_nodes";
-// Where this rank's first recorded step begins, in its recorded times.
-inline constexpr char kFactFirstStepNs[] = "first_step_ns";
-// Why the run ended early, as this rank received it (its first line), and when (Unix ns).
-inline constexpr char kFactEndedBy[] = "ended_by";
-inline constexpr char kFactEndedAtNs[] = "ended_at_ns";
-// What one step of this rank works on, inferred from the trace, each with "<name>_from" saying how;
-// and how many ranks work on that same batch together (docs/definitions.md, "Tokens and samples").
-inline constexpr char kFactStepTokens[] = "step_tokens";
-inline constexpr char kFactStepSamples[] = "step_samples";
-inline constexpr char kFactStepBatchRanks[] = "step_batch_ranks";
-// What the recorded job ran on (RecordedMachine); absent where its capture does not say.
-inline constexpr char kFactRecordedProcessor[] = "recorded_processor";
-inline constexpr char kFactRecordedDevice[] = "recorded_device";
-inline constexpr char kFactRecordedFramework[] = "recorded_framework";
-inline constexpr char kFactRecordedThreads[] = "recorded_threads";
-inline constexpr char kFactRecordedCores[] = "recorded_cores";
-// "values.aten::mm": what --check-values counted of this rank's calls of an operation: values,
-// denormals, infinities and NaN, as in "524288 0 0 0".
-inline constexpr char kFactValues[] = "values.";
-// Why `replay` chose the device that it used, where the user named none.
-inline constexpr char kFactDeviceReason[] = "device_reason";
-// What 0 of this rank's recorded times is on the recording's common clock.
-inline constexpr char kFactTraceBaseNs[] = "trace_base_ns";
 
 // manifest.json, atomically: a reader sees the old or the new one, never half.
 [[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);
@@ -170,7 +111,7 @@ struct RankData {
   std::vector<Sample> samples;
   std::string host;     // as the rank's own file has it
   bool closed = false;  // false: the rank was killed or is still writing
-  std::map<std::string, std::string> facts;
+  RankFacts facts;
   // Set: records, steps and samples are on the clock of rank 0's host, to within this
   // (report/run/clocks.h brings them there). Else they are on their own host's.
   std::optional<std::int64_t> clock_uncertainty_ns;

@@ -106,14 +106,14 @@ void AddNotesOnEnd(RunData& run) {
   std::string reason;
   std::vector<std::string> silent;
   for (const RankData& rank : run.ranks) {
-    const auto told = rank.facts.find(kFactEndedBy);
-    if (told == rank.facts.end()) {
+    const std::string& told = rank.facts.ended_by;
+    if (told.empty()) {
       if (!rank.closed) {
         silent.push_back(std::to_string(rank.rank));
       }
-    } else if (reason.empty() || (!NamesARank(reason) && NamesARank(told->second))) {
+    } else if (reason.empty() || (!NamesARank(reason) && NamesARank(told))) {
       // The rank at fault leaves its own number out, the others name it.
-      reason = told->second;
+      reason = told;
       if (!NamesARank(reason) && run.ranks.size() > 1) {
         reason += fmt::format(" (says rank {})", rank.rank);
       }

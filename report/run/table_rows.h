@@ -23,10 +23,6 @@ struct RankFileRow {
   bool closed = false;  // the rank came to its end
 };
 
-struct RunFact {
-  std::string name, value;
-};
-
 // The table of a row type. The argument only selects the overload.
 #define REPRISE_TABLE(table, Struct, where) \
   [[nodiscard]] constexpr std::string_view TableName(const Struct* /*row*/) { return #table; }

@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <utility>
 
 #include "core/json_fields.h"
-#include "core/text_in.h"
 #include "report/sections/report_json.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
@@ -29,13 +27,11 @@ namespace {
 
 // The limits that ranks measured before they ran.
 std::vector<DeviceLimitRow> CollectLimits(const RunData& run, const std::vector<RankRow>& rows) {
-  const auto rate = [](const RankData& rank, const char* fact) {
-    return std::strtod(TextIn(rank.facts, fact).c_str(), nullptr) * 1e-9;  // of nothing 0
-  };
   std::map<std::string, DeviceLimitRow> limits;
   for (std::size_t r = 0; r < run.ranks.size(); ++r) {
-    const double gflop_per_s = rate(run.ranks[r], kFactDeviceFlopsPerSecond);
-    const double gb_per_s = rate(run.ranks[r], kFactDeviceBytesPerSecond);
+    const RankFacts& facts = run.ranks[r].facts;
+    const double gflop_per_s = facts.device_flops_per_second.value_or(0) * 1e-9;
+    const double gb_per_s = facts.device_bytes_per_second.value_or(0) * 1e-9;
     if (gflop_per_s > 0 && gb_per_s > 0) {
       DeviceLimitRow& row = limits[rows[r].device];
       row.device = rows[r].device;

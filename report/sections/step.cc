@@ -7,7 +7,6 @@
 #include <set>
 
 #include "core/json_fields.h"
-#include "core/text.h"
 #include "core/text_in.h"
 #include "report/nodes/measured.h"
 #include "report/sections/report_json.h"
@@ -25,25 +24,17 @@ REPRISE_JSON_FIELDS(Fidelity, work_error, untraced_work_error, step_error, untra
 
 namespace {
 
-// "1,2,3"; up to what is no number.
-std::vector<std::int64_t> NumberList(const RankData& rank, const char* fact) {
-  std::vector<std::int64_t> numbers;
-  const std::string text = TextIn(rank.facts, fact);
-  for (const std::string_view part : SplitText(text, ',')) {
-    const auto number = ParseNumber<std::int64_t>(part);
-    if (!number) {
-      break;
-    }
-    numbers.push_back(*number);
-  }
-  return numbers;
+std::string FactOrEmpty(const std::string& text) { return text; }
+std::string FactOrEmpty(std::optional<std::int64_t> number) {
+  return number ? std::to_string(*number) : "";
 }
 
 // What the ranks have of a fact; empty where one lacks it.
-std::string JoinedFact(const RunData& run, const char* name) {
+template <typename Fact>
+std::string JoinedFact(const RunData& run, Fact RankFacts::*fact) {
   std::set<std::string> values;
   for (const RankData& rank : run.ranks) {
-    values.insert(TextIn(rank.facts, name));
+    values.insert(FactOrEmpty(rank.facts.*fact));
   }
   return values.contains("") ? "" : fmt::format("{}", fmt::join(values, ", "));
 }
@@ -53,7 +44,7 @@ std::vector<HostLoad> HostLoads(const RunData& run) {
   std::map<std::string, HostLoad> loads;
   std::map<std::string, std::set<std::int64_t>> cores;
   for (const RankData& rank : run.ranks) {
-    const auto threads = NumberFact(rank, kFactComputeThreads);
+    const auto threads = rank.facts.compute_threads;
     if (!threads) {
       return {};
     }
@@ -61,8 +52,7 @@ std::vector<HostLoad> HostLoads(const RunData& run) {
     load.host = rank.host;
     ++load.ranks;
     load.threads += static_cast<std::int32_t>(*threads);
-    const auto numbers = NumberList(rank, kFactCores);
-    cores[rank.host].insert(numbers.begin(), numbers.end());
+    cores[rank.host].insert(rank.facts.cores.begin(), rank.facts.cores.end());
     load.cores = static_cast<std::int32_t>(cores[rank.host].size());
   }
   std::vector<HostLoad> out;
@@ -77,7 +67,7 @@ std::vector<HostLoad> HostLoads(const RunData& run) {
 std::vector<std::int64_t> RecordedStepsNs(const RunData& run) {
   std::vector<std::int64_t> longest_ns;
   for (const RankData& rank : run.ranks) {
-    const auto own_ns = NumberList(rank, kFactRecordedStepsNs);
+    const std::vector<std::int64_t>& own_ns = rank.facts.recorded_steps_ns;
     if (own_ns.empty() || (!longest_ns.empty() && own_ns.size() != longest_ns.size())) {
       return {};
     }
@@ -88,15 +78,15 @@ std::vector<std::int64_t> RecordedStepsNs(const RunData& run) {
 }
 
 void AnalyseStep(const RunData& outline, Report& report) {
-  report.recorded_on = {.processor = JoinedFact(outline, kFactRecordedProcessor),
-                        .device = JoinedFact(outline, kFactRecordedDevice),
-                        .threads = JoinedFact(outline, kFactRecordedThreads)};
+  report.recorded_on = {.processor = JoinedFact(outline, &RankFacts::recorded_processor),
+                        .device = JoinedFact(outline, &RankFacts::recorded_device),
+                        .threads = JoinedFact(outline, &RankFacts::recorded_threads)};
   if (report.recorded_on.device.empty() && !report.recorded_on.processor.empty()) {
     report.recorded_on.device = "cpu";  // a capture that names the processor names accelerators too
   }
-  report.replayed_on = {.processor = JoinedFact(outline, kFactProcessor),
-                        .device = JoinedFact(outline, kFactComputesOn),
-                        .threads = JoinedFact(outline, kFactComputeThreads)};
+  report.replayed_on = {.processor = JoinedFact(outline, &RankFacts::processor),
+                        .device = JoinedFact(outline, &RankFacts::computes_on),
+                        .threads = JoinedFact(outline, &RankFacts::compute_threads)};
   report.host_loads = HostLoads(outline);
   report.recorded_steps_ns = RecordedStepsNs(outline);
 }

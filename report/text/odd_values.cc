@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <sstream>
 
 #include "report/text/table.h"
 
@@ -40,15 +39,9 @@ std::string CountsText(const ValueRow& row) {
 
 std::vector<ValueRow> CollectValues(const RunData& run) {
   std::map<std::string, ValueCounts> by_name;
-  const std::string prefix = kFactValues;
   for (const RankData& rank : run.ranks) {
-    for (const auto& [name, value] : rank.facts) {
-      if (name.starts_with(prefix)) {
-        ValueCounts counts;
-        std::istringstream numbers(value);
-        numbers >> counts.values >> counts.denormals >> counts.infinities >> counts.nans;
-        by_name[name.substr(prefix.size())] += counts;
-      }
+    for (const auto& [operation, counts] : rank.facts.values) {
+      by_name[operation] += counts;
     }
   }
   std::vector<ValueRow> rows;

@@ -75,10 +75,10 @@ SharedClock RecordedClock(const std::vector<const RankData*>& ranks,
                           std::vector<std::string>& notes) {
   SharedClock clock;
   const bool bases = std::ranges::all_of(
-      ranks, [](const RankData* rank) { return NumberFact(*rank, kFactTraceBaseNs).has_value(); });
+      ranks, [](const RankData* rank) { return rank->facts.trace_base_ns.has_value(); });
   for (const RankData* rank : ranks) {
     clock.key.push_back(bases ? "" : std::to_string(rank->rank));
-    clock.shift_ns.push_back(bases ? -*NumberFact(*rank, kFactTraceBaseNs) : 0);
+    clock.shift_ns.push_back(bases ? -*rank->facts.trace_base_ns : 0);
   }
   if (ranks.size() > 1 && !bases) {
     notes.emplace_back(

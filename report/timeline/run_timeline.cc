@@ -7,7 +7,6 @@
 #include <map>
 #include <utility>
 
-#include "core/text_in.h"
 #include "report/nodes/measured.h"
 #include "report/text/table.h"
 
@@ -46,7 +45,7 @@ class RankDrawing {
  private:
   // A class of equal ranks is one process.
   [[nodiscard]] std::string ProcessName() const {
-    const std::string members = TextIn(data_.facts, kFactClassMembers);
+    const std::string& members = data_.facts.class_members;
     if (members.empty()) {
       return fmt::format("rank {}{}", data_.rank, data_.host.empty() ? "" : " on " + data_.host);
     }

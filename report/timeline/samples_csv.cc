@@ -37,12 +37,8 @@ std::string UniqueName(const std::string& host, const Metric& metric,
 // Rank 0's host has the clock that all times are on.
 std::optional<double> UnixSeconds(const RunData& run, std::int64_t time_ns) {
   for (const RankData& rank : run.ranks) {
-    const auto found = rank.facts.find(kFactWallReadings);
-    if (found == rank.facts.end() || rank.host != run.ranks.front().host) {
-      continue;
-    }
-    if (auto readings = ParseReadings(found->second); readings && !readings->empty()) {
-      return static_cast<double>(HostClock(std::move(*readings)).ToReference(time_ns)) * 1e-9;
+    if (!rank.facts.wall_readings.empty() && rank.host == run.ranks.front().host) {
+      return static_cast<double>(HostClock(rank.facts.wall_readings).ToReference(time_ns)) * 1e-9;
     }
   }
   return std::nullopt;

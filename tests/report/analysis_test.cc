@@ -159,10 +159,10 @@ TEST(Analyze, EmptyRunIsAllZeros) {
 TEST(Analysis, LimitsOfDevicesAreTheBestThatRanksMeasured) {
   RunData run = MakeRun();
   EXPECT_TRUE(Analyze(run).device_limits.empty());
-  run.ranks[0].facts[kFactDeviceFlopsPerSecond] = "3e10";
-  run.ranks[0].facts[kFactDeviceBytesPerSecond] = "1e10";
-  run.ranks[1].facts[kFactDeviceFlopsPerSecond] = "4e10";
-  run.ranks[1].facts[kFactDeviceBytesPerSecond] = "0.9e10";
+  run.ranks[0].facts.device_flops_per_second = 3e10;
+  run.ranks[0].facts.device_bytes_per_second = 1e10;
+  run.ranks[1].facts.device_flops_per_second = 4e10;
+  run.ranks[1].facts.device_bytes_per_second = 0.9e10;
   const Report report = Analyze(run);
   ASSERT_EQ(report.device_limits.size(), 1U);
   EXPECT_EQ(report.device_limits[0].device, "opencl: cpu");
@@ -174,12 +174,14 @@ TEST(Analysis, LimitsOfDevicesAreTheBestThatRanksMeasured) {
 TEST(Analyze, FactsBecomeCountersAndNotes) {
   RunData run = MakeRun();
   run.manifest.oversubscribed = true;
-  run.ranks[0].facts["telemetry.rapl"] = "permission denied: energy_uj";
-  run.ranks[0].facts["diagnostic.surrogate_no_kernel"] = "2";
-  run.ranks[1].facts["diagnostic.surrogate_no_kernel"] = "3";
-  run.ranks[0].facts[kFactModelled] = "true";
+  run.ranks[0].facts.missing_telemetry = {{"rapl", "permission denied: energy_uj"}};
+  run.ranks[0].facts.plan_counters = {{"surrogate_no_kernel", 2}};
+  run.ranks[1].facts.plan_counters = {{"surrogate_no_kernel", 3}};
+  run.ranks[0].facts.modelled = true;
+  run.ranks[1].facts.others = {{"of_another_version", "5"}};
   const Report report = Analyze(run);
   EXPECT_THAT(report.notes, Contains(HasSubstr("simulated")));
+  EXPECT_THAT(report.notes, Contains(HasSubstr("does not know: of_another_version")));
   EXPECT_EQ(report.diagnostics.at("diagnostic.surrogate_no_kernel"), 5);
   EXPECT_THAT(report.notes, Contains(HasSubstr("rapl: permission denied")));
   EXPECT_THAT(report.verdict.warnings, Contains(HasSubstr("Oversubscribed")));

@@ -354,11 +354,11 @@ TEST(Compare, APredictionBesideAReplayHasErrors) {
 
 TEST(Compare, ClassesOfRanksCountAsRanks) {
   RunData folded = MakeRun();
-  folded.ranks[1].facts[kFactClassRanks] = "127";
-  folded.ranks[1].facts[kFactClassMembers] = "1-127";
+  folded.ranks[1].facts.class_ranks = 127;
+  folded.ranks[1].facts.class_members = "1-127";
   const ComparedSide side = MakeSide("A", {folded});
   RunData other = folded;
-  other.ranks[1].facts[kFactClassRanks] = "63";
+  other.ranks[1].facts.class_ranks = 63;
   const auto found = FindIncomparable({side, MakeSide("B", {other})});
   ASSERT_FALSE(found.empty());
   EXPECT_THAT(found.front().why, HasSubstr("A ran 128 ranks, B 64"));

@@ -86,7 +86,7 @@ TEST(Coverage, TheCappedShareStandsBesideTheSurrogates) {
 RunData RunWithoutTimes() {
   RunData run = MakeRun();
   for (RankData& rank : run.ranks) {
-    rank.facts["recorded_step_ns"] = "0";
+    rank.facts.recorded_step_ns = 0;
     for (NodeInfo& node : rank.nodes) {
       node.recorded_duration_ns = 0;
     }

@@ -107,7 +107,7 @@ TEST(PhaseUses, TimeTokensAndEnergyOfEachPhase) {
   RunData run = MakeWorkers(2);
   AddConstant(run.ranks[0], PowerMetric("ipmi", "board"), 100);
   for (RankData& rank : run.ranks) {
-    rank.facts[kFactStepTokens] = "60";
+    rank.facts.step_tokens = 60;
   }
   const Report report = Analyze(run);
   ASSERT_EQ(report.phase_uses.size(), 2U);  // most time first
@@ -282,8 +282,8 @@ TEST(EnergyAttribution, IdlePowerIsShownApart) {
   AddSamples(
       run.ranks[0], PowerMetric("ipmi", "board"), [](int ms) { return ms <= 8 ? 40.0 : 100.0; },
       [](int) { return false; });
-  run.ranks[0].facts[kFactIdleBeginNs] = std::to_string(1 * kMs);
-  run.ranks[0].facts[kFactIdleEndNs] = std::to_string(8 * kMs);
+  run.ranks[0].facts.idle_begin_ns = 1 * kMs;
+  run.ranks[0].facts.idle_end_ns = 8 * kMs;
   const EnergyAttribution all = Attribute(run);
   EXPECT_THAT(all.idle_watts, Optional(::testing::DoubleNear(40, 1e-9)));
   EXPECT_THAT(all.above_idle_joules, Optional(::testing::DoubleNear(60 * 0.030, 1e-9)));
@@ -318,11 +318,11 @@ TEST(EnergyAttribution, TokensAndSamplesAreInferredAndSharedBatchesCountOnce) {
   RunData run = MakeWorkers(2);
   AddConstant(run.ranks[0], PowerMetric("ipmi", "board"), 100);
   for (RankData& rank : run.ranks) {
-    rank.facts[kFactStepTokens] = "512";
-    rank.facts["step_tokens_from"] = "inferred: indices";
-    rank.facts[kFactStepBatchRanks] = "2";
+    rank.facts.step_tokens = 512;
+    rank.facts.step_tokens_from = "inferred: indices";
+    rank.facts.step_batch_ranks = 2;
   }
-  run.ranks[0].facts[kFactStepSamples] = "8";
+  run.ranks[0].facts.step_samples = 8;
   const EnergyAttribution all = Attribute(run);
   ASSERT_TRUE(all.tokens && all.samples);
   EXPECT_EQ(all.tokens->per_step, 512);

@@ -34,7 +34,7 @@ RankData MakeTwoSided(int rank) {
   data.rank = rank;
   data.host = "h";
   data.closed = true;
-  data.facts = {{kFactRecordedStepNs, "1000"}, {kFactTraceBaseNs, "5000"}, {kFactFirstStepNs, "0"}};
+  data.facts = {.trace_base_ns = 5000, .recorded_step_ns = 1000, .first_step_ns = 0};
   data.nodes = {
       WithTimes(MakeNode(1, OpClass::kGemm, OpKind::kWork, "thread 1", 0, gemm_ns), gemm_ns, 0),
       WithTimes(MakeNode(2, OpClass::kComm, OpKind::kComm, "group tp", gemm_ns + 10, 100),
@@ -111,7 +111,7 @@ TEST(Fidelity, HostNodesAreSqueezedWhereTheReplayMadeUpForLostTime) {
   RunData run;
   run.manifest.recorded_step_ns = 400;
   RankData rank;
-  rank.facts = {{kFactRecordedStepNs, "400"}, {kFactFirstStepNs, "0"}};
+  rank.facts = {.recorded_step_ns = 400, .first_step_ns = 0};
   rank.nodes = {
       WithTimes(MakeNode(1, OpClass::kGemm, OpKind::kWork, "thread 1", 0, 100), 100, 0),
       WithTimes(MakeNode(2, OpClass::kHost, OpKind::kMetadata, "thread 1", 100, 100), 100, 0),

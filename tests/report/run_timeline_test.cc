@@ -33,8 +33,8 @@ std::vector<const Timeline::Slice*> SlicesOn(const Timeline& timeline, const std
 TEST(RunTimeline, RecordedAboveReplayed) {
   RunData run = MakeRun();
   run.ranks[0].edges = {{2, 5, "launch", false}, {1, 2, "thread", false}};
-  run.ranks[0].facts[kFactTraceBaseNs] = "7000";
-  run.ranks[1].facts[kFactTraceBaseNs] = "7300";
+  run.ranks[0].facts.trace_base_ns = 7000;
+  run.ranks[1].facts.trace_base_ns = 7300;
   const RunTimeline drawn = TimelineOfRun(run, {});
   const Timeline& timeline = drawn.timeline;
   EXPECT_TRUE(drawn.notes.empty());
@@ -86,8 +86,8 @@ TEST(RunTimeline, SaysWhichClocksAreUnrelated) {
   const RunTimeline apart = TimelineOfRun(run, {});
   EXPECT_EQ(apart.notes.size(), 2U);
   EXPECT_EQ(SlicesOn(apart.timeline, "rank 1 on g/iterations")[1]->start_ns, 0);
-  run.ranks[0].facts[kFactClockReadings] = "0 0 0";
-  run.ranks[1].facts[kFactClockReadings] = "0 123456589 5; 1000000 123456589 5";
+  run.ranks[0].facts.clock_readings = {{0, 0, 0}};
+  run.ranks[1].facts.clock_readings = {{0, 123'456'589, 5}, {1'000'000, 123'456'589, 5}};
   RelateClocks(run);
   const RunTimeline related = TimelineOfRun(run, {});
   EXPECT_EQ(related.notes.size(), 1U);

@@ -14,7 +14,7 @@ TEST(SamplesCsv, OneFileAMetricWithTimesFromTheFirstSample) {
   RunData run;
   RankData& rank = run.ranks.emplace_back();
   rank.host = "node/1";
-  rank.facts[kFactWallReadings] = "0 -1700000000000000000 5";
+  rank.facts.wall_readings = {{0, -1'700'000'000'000'000'000, 5}};
   rank.metrics = {
       {.id = 0,
        .name = "power",

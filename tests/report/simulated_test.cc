@@ -24,9 +24,9 @@ RunData MakeFoldedRun(std::int64_t alike) {
   RunData run = MakeRun();
   run.manifest.options = {{"mode", "simulate"}, {"machine", "h100-hgx"}};
   for (RankData& rank : run.ranks) {
-    rank.facts[kFactModelled] = "true";
-    rank.facts[kFactClassRanks] = rank.rank == 0 ? "1" : std::to_string(alike);
-    rank.facts[kFactClassMembers] = rank.rank == 0 ? "0" : "1-" + std::to_string(alike);
+    rank.facts.modelled = true;
+    rank.facts.class_ranks = rank.rank == 0 ? 1 : alike;
+    rank.facts.class_members = rank.rank == 0 ? "0" : "1-" + std::to_string(alike);
   }
   return run;
 }
@@ -40,8 +40,8 @@ RunData Unfold(const RunData& folded, std::int64_t alike) {
     run.ranks.back().rank = rank;
   }
   for (RankData& rank : run.ranks) {
-    rank.facts.erase(kFactClassRanks);
-    rank.facts.erase(kFactClassMembers);
+    rank.facts.class_ranks.reset();
+    rank.facts.class_members.clear();
   }
   run.manifest.world_size = static_cast<std::int32_t>(run.ranks.size());
   run.manifest.hosts.assign(run.ranks.size(), "h");
@@ -75,7 +75,7 @@ TEST(Simulated, SumsOverClassesAreThoseOverTheirRanks) {
 // Four groups of two ranks, of which the run has one member each; and one whole.
 TEST(Simulated, TransfersOfClassesCountOnceForEachGroup) {
   RunData run = MakeFoldedRun(6);
-  run.ranks[0].facts[kFactClassRanks] = "2";
+  run.ranks[0].facts.class_ranks = 2;
   for (RankData& rank : run.ranks) {
     rank.collectives[0].role = "tp";
     rank.collectives[0].spec.group = std::to_string(1 + rank.rank);
@@ -116,7 +116,7 @@ TEST(Simulated, NothingRecordedIsNotShown) {
   run.manifest.recorded_step_ns = 0;
   run.manifest.untraced_step_ns = -1;
   for (RankData& rank : run.ranks) {
-    rank.facts.erase(kFactRecordedStepNs);
+    rank.facts.recorded_step_ns.reset();
     for (NodeInfo& node : rank.nodes) {
       node.recorded_duration_ns = 0;
     }

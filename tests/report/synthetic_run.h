@@ -56,7 +56,7 @@ inline RankData MakeRank(int rank) {
   data.rank = rank;
   data.host = "h";
   data.closed = true;
-  data.facts["recorded_step_ns"] = "1000";
+  data.facts.recorded_step_ns = 1000;
   data.nodes = {
       MakeNode(1, OpClass::kGemm, OpKind::kWork, "thread 1", 0, 600),
       MakeNode(2, OpClass::kElementwise, OpKind::kWork, "thread 1", 700, 200),

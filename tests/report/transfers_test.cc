@@ -53,8 +53,8 @@ TEST(Transfers, OffsetsRelateTheClocksOfTwoHosts) {
   for (NodeRecord& record : run.ranks[1].records) {
     record.start_ns += 7'000;
   }
-  run.ranks[0].facts[kFactClockReadings] = "0 0 0";
-  run.ranks[1].facts[kFactClockReadings] = "0 7000 1; 1000000 7000 1";
+  run.ranks[0].facts.clock_readings = {{0, 0, 0}};
+  run.ranks[1].facts.clock_readings = {{0, 7000, 1}, {1'000'000, 7000, 1}};
   RelateClocks(run);
   const Report report = Analyze(run);
   EXPECT_EQ(report.collectives[0].clock, TransferClock::kOffset);

@@ -14,8 +14,8 @@ using testing::Not;
 RunData Checked() {
   RunData run;
   run.ranks.resize(2);
-  run.ranks[0].facts = {{"values.aten::bmm", "1000 300 0 0"}, {"values.aten::mm", "5000 0 0 0"}};
-  run.ranks[1].facts = {{"values.aten::bmm", "1000 100 1 0"}, {"diagnostic.x", "1"}};
+  run.ranks[0].facts.values = {{"aten::bmm", {1000, 300, 0, 0}}, {"aten::mm", {5000, 0, 0, 0}}};
+  run.ranks[1].facts.values = {{"aten::bmm", {1000, 100, 1, 0}}};
   return run;
 }
 

@@ -30,9 +30,10 @@ using ::testing::StartsWith;
 
 constexpr char kRecorder[] = "AMD EPYC 7742 64-Core Processor";
 
-void SetFacts(RunData& run, const std::string& name, const std::string& value) {
+template <typename T>
+void SetFacts(RunData& run, T RankFacts::*fact, const std::type_identity_t<T>& value) {
   for (RankData& rank : run.ranks) {
-    rank.facts[name] = value;
+    rank.facts.*fact = value;
   }
 }
 
@@ -46,12 +47,12 @@ RunData MakeRunOnOneMachine() {
       record.mode = ReplayMode::kReal;
     }
   }
-  SetFacts(run, kFactRecordedProcessor, kRecorder);
-  SetFacts(run, kFactRecordedThreads, "1");
-  SetFacts(run, kFactProcessor, kRecorder);
-  SetFacts(run, kFactComputesOn, "cpu");
-  SetFacts(run, kFactComputeThreads, "1");
-  SetFacts(run, kFactCores, "0,1");
+  SetFacts(run, &RankFacts::recorded_processor, kRecorder);
+  SetFacts(run, &RankFacts::recorded_threads, 1);
+  SetFacts(run, &RankFacts::processor, kRecorder);
+  SetFacts(run, &RankFacts::computes_on, "cpu");
+  SetFacts(run, &RankFacts::compute_threads, 1);
+  SetFacts(run, &RankFacts::cores, {0, 1});
   return run;
 }
 
@@ -82,7 +83,7 @@ TEST(Verdict, OnTheSameMachineItIsAnErrorAndNamesTheOperation) {
 
 TEST(Verdict, OnAnotherMachineThereIsNoError) {
   RunData run = MakeRunOnOneMachine();
-  SetFacts(run, kFactProcessor, "Intel(R) Xeon(R) Processor");
+  SetFacts(run, &RankFacts::processor, "Intel(R) Xeon(R) Processor");
   const Verdict verdict = VerdictOf(run);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kSpeed);
   EXPECT_FALSE(IsError(verdict));
@@ -103,7 +104,7 @@ TEST(Verdict, OwnKernelsAreNeitherTheMachinesSpeedNorTheOriginals) {
       "Operations ran as Reprise's own kernels, 2.0 times as long as recorded: not the original's "
       "times.";
   EXPECT_THAT(VerdictOf(run).text, HasSubstr(sentence));
-  SetFacts(run, kFactProcessor, "Intel(R) Xeon(R) Processor");
+  SetFacts(run, &RankFacts::processor, "Intel(R) Xeon(R) Processor");
   EXPECT_THAT(VerdictOf(run).text, HasSubstr(sentence));
   EXPECT_THAT(VerdictOf(run).text, Not(HasSubstr("This machine")));
 }
@@ -111,9 +112,9 @@ TEST(Verdict, OwnKernelsAreNeitherTheMachinesSpeedNorTheOriginals) {
 TEST(Verdict, AnUnknownRecorderAndOtherThreadsAreNotTheSameMachine) {
   EXPECT_THAT(VerdictOf(MakeRun()).text, HasSubstr("recorded on an unknown machine"));
   RunData run = MakeRunOnOneMachine();
-  SetFacts(run, kFactComputeThreads, "2");
+  SetFacts(run, &RankFacts::compute_threads, 2);
   EXPECT_THAT(VerdictOf(run).text, HasSubstr("recorded with 1 thread a rank, here 2"));
-  SetFacts(run, kFactRecordedDevice, "NVIDIA H200");
+  SetFacts(run, &RankFacts::recorded_device, "NVIDIA H200");
   EXPECT_THAT(VerdictOf(run).text, HasSubstr("recorded on NVIDIA H200"));
 }
 
@@ -173,7 +174,7 @@ TEST(Verdict, NothingMeasuredAndNothingRecorded) {
   RunData run = MakeRun();
   run.manifest.recorded_step_ns = 0;
   run.manifest.untraced_step_ns = -1;
-  SetFacts(run, kFactRecordedStepNs, "0");
+  SetFacts(run, &RankFacts::recorded_step_ns, 0);
   EXPECT_THAT(VerdictOf(run).text, HasSubstr("how long the job's step took is unknown"));
   for (RankData& rank : run.ranks) {
     rank.steps.clear();
@@ -184,24 +185,24 @@ TEST(Verdict, NothingMeasuredAndNothingRecorded) {
 TEST(Verdict, OversubscribedNamesThreadsCoresAndWhatToChange) {
   RunData run = MakeRunOnOneMachine();
   run.manifest.oversubscribed = true;
-  SetFacts(run, kFactComputeThreads, "2");
+  SetFacts(run, &RankFacts::compute_threads, 2);
   const Verdict fewer_threads = VerdictOf(run);
   EXPECT_EQ(fewer_threads.text.find("Replay 1.60 us"), 0U);  // the number stays
   EXPECT_THAT(fewer_threads.warnings,
               Contains("Oversubscribed: the 2 ranks on host h compute with 4 threads on 2 cores. "
                        "Set OMP_NUM_THREADS=1."));
-  SetFacts(run, kFactCores, "0");
+  SetFacts(run, &RankFacts::cores, {0});
   EXPECT_THAT(VerdictOf(run).warnings,
               Contains(HasSubstr("on 1 core. Use 2 cores a host or more, or fewer ranks")));
 }
 
 TEST(Verdict, RecordedStepsThatDifferWidelyAreWarnedAbout) {
   RunData run = MakeRunOnOneMachine();
-  SetFacts(run, kFactRecordedStepsNs, "454000000,600000000,700000000");
-  run.ranks[1].facts[kFactRecordedStepsNs] = "450000000,500000000,762000000";
+  SetFacts(run, &RankFacts::recorded_steps_ns, {454'000'000, 600'000'000, 700'000'000});
+  run.ranks[1].facts.recorded_steps_ns = {450'000'000, 500'000'000, 762'000'000};
   EXPECT_THAT(VerdictOf(run).warnings,
               ElementsAre(HasSubstr("The 3 recorded steps took 454 ms to 762 ms")));
-  SetFacts(run, kFactRecordedStepsNs, "454000000,460000000");
+  SetFacts(run, &RankFacts::recorded_steps_ns, {454'000'000, 460'000'000});
   EXPECT_THAT(VerdictOf(run).warnings, IsEmpty());
 }
 
@@ -304,10 +305,11 @@ TEST(Short, ALargeRunKeepsToFortyLinesToo) {
                                     OpKind::kWork, "thread 1", 1'000 + c, 10));
       rank.nodes.back().name = std::string(120, 'n');
     }
-    rank.facts[kFactRecordedStepsNs] = "1,2";
+    rank.facts.recorded_steps_ns = {1, 2};
     for (int s = 0; s < 20; ++s) {
-      rank.facts["telemetry.source" + std::to_string(s)] =
-          "a reason that takes some words, which " + std::string(60, 'w');
+      rank.facts.missing_telemetry.emplace_back(
+          "source" + std::to_string(s),
+          "a reason that takes some words, which " + std::string(60, 'w'));
     }
     rank.host = std::string(80, 'h') + std::to_string(r);
   }

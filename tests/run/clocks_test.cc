@@ -36,9 +36,10 @@ TEST(RelateClocks, ReadingsOfAHostServeAllItsRanks) {
   RunData run;
   run.ranks = {Rank(0, "a", kSecondNs), Rank(1, "b", 11 * kSecondNs + 100'000),
                Rank(2, "b", 16 * kSecondNs + 150'000)};
-  run.ranks[0].facts[kFactClockReadings] = "0 0 0";
+  run.ranks[0].facts.clock_readings = {{0, 0, 0}};
   // 10 s ahead and 10 ppm too fast.
-  run.ranks[1].facts[kFactClockReadings] = "1000000000 10000000000 40; 21000000000 10000200000 50";
+  run.ranks[1].facts.clock_readings = {{kSecondNs, 10 * kSecondNs, 40},
+                                       {21 * kSecondNs, 10 * kSecondNs + 200'000, 50}};
   RelateClocks(run);
   EXPECT_EQ(run.ranks[0].records[0].start_ns, kSecondNs);
   EXPECT_THAT(run.ranks[0].clock_uncertainty_ns, Optional(0));
@@ -54,9 +55,10 @@ TEST(RelateClocks, WallClocksServeWhereNothingBetterIsThereAndAreNamed) {
   RunData run;
   run.ranks = {Rank(0, "a", 100), Rank(1, "b", 7 * kSecondNs + 100)};
   // a's monotonic clock is 50 s behind Unix time, b's 43 s.
-  run.ranks[0].facts[kFactWallReadings] = "0 -50000000000 2000000; 1000 -50000000000 2000000";
-  run.ranks[1].facts[kFactWallReadings] =
-      "7000000000 -43000000000 3000000; 7000001000 -43000000000 3000000";
+  run.ranks[0].facts.wall_readings = {{0, -50 * kSecondNs, 2'000'000},
+                                      {1000, -50 * kSecondNs, 2'000'000}};
+  run.ranks[1].facts.wall_readings = {{7 * kSecondNs, -43 * kSecondNs, 3'000'000},
+                                      {7 * kSecondNs + 1000, -43 * kSecondNs, 3'000'000}};
   RelateClocks(run);
   EXPECT_EQ(run.ranks[0].records[0].start_ns, 100);
   EXPECT_EQ(run.ranks[1].records[0].start_ns, 100);
@@ -67,9 +69,8 @@ TEST(RelateClocks, WallClocksServeWhereNothingBetterIsThereAndAreNamed) {
 TEST(RelateClocks, AHostWithoutReadingsLeavesAllUnrelated) {
   RunData run;
   run.ranks = {Rank(0, "a", 100), Rank(1, "b", 200), Rank(2, "c", 300)};
-  run.ranks[0].facts[kFactClockReadings] = "0 0 0";
-  run.ranks[1].facts[kFactClockReadings] = "0 50 1";
-  run.ranks[2].facts[kFactClockReadings] = "damaged";
+  run.ranks[0].facts.clock_readings = {{0, 0, 0}};
+  run.ranks[1].facts.clock_readings = {{0, 50, 1}};
   RelateClocks(run);
   for (const RankData& rank : run.ranks) {
     EXPECT_EQ(rank.clock_uncertainty_ns, std::nullopt);

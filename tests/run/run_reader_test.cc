@@ -63,7 +63,8 @@ class RunReaderTest : public RunDirectory {
           {{.iteration = iteration, .start_ns = start_ns, .duration_ns = 60}});
     }
     if (rank % 2 == 0) {
-      writer->SetFact(kFactClockReadings, rank == 0 ? "0 0 0" : "0 5000 9; 1000000 5000 9");
+      writer->SetFacts({.clock_readings = {{0, ahead_ns, rank == 0 ? 0 : 9},
+                                           {1'000'000, ahead_ns, rank == 0 ? 0 : 9}}});
       writer->Append<Sample>({{.metric = 0, .time_ns = 500 + ahead_ns, .value = 1}});
     }
     ASSERT_TRUE(writer->Close());

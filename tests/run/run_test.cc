@@ -90,8 +90,8 @@ void AppendRun(RankWriter& writer) {
                              .driver = "1",
                              .compute_units = 2,
                              .memory_bytes = 1 << 30}});
-  writer.SetFact(kFactRecordedStepNs, "12");
-  writer.SetFact(kFactRecordedStepNs, "13");
+  writer.SetFacts({.recorded_step_ns = 12});
+  writer.SetFacts({.recorded_step_ns = 13});
   const std::int64_t durations[] = {9'999, 100, 300, 200};
   const std::int64_t starts[] = {0, 10, 20, 60};
   for (int i = 0; i < 4; ++i) {
@@ -157,7 +157,7 @@ void ExpectWholeRank(const RankData& rank) {
   EXPECT_EQ(rank.metrics[0].kind, MetricKind::kEnergy);
   ASSERT_EQ(rank.devices.size(), 1U);
   EXPECT_EQ(rank.devices[0].memory_bytes, 1 << 30);
-  EXPECT_EQ(rank.facts.at(kFactRecordedStepNs), "13");
+  EXPECT_EQ(rank.facts.recorded_step_ns, 13);
   EXPECT_EQ(rank.steps.size(), 4U);
   EXPECT_FALSE(rank.host.empty());
 }
@@ -511,7 +511,7 @@ TEST_F(RunTest, NotesSayWhyARunEndedEarlyAndWhoWasFirst) {
     auto writer = RankWriter::Create(Directory(), rank);
     ASSERT_TRUE(writer);
     if (!ended_by.empty()) {
-      (*writer)->SetFact(kFactEndedBy, ended_by);
+      (*writer)->SetFacts({.ended_by = ended_by});
     }
     ASSERT_TRUE((*writer)->Close());
     if (ended_by.empty()) {  // killed
