@@ -8,25 +8,27 @@
 
 #include "core/utf8.h"
 #include "et_schema/foreign_fields.h"
+#include "et_schema/header_fields.h"
+#include "et_schema/header_lists.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::string_view kHeaderFields[] = {"", "version", "attr"};
-constexpr std::string_view kNodeFields[] = {"",
-                                            "id",
-                                            "name",
-                                            "type",
-                                            "ctrl_deps",
-                                            "data_deps",
-                                            "start_time_micros",
-                                            "duration_micros",
-                                            "inputs",
-                                            "outputs",
-                                            "attr"};
-constexpr std::string_view kIoFields[] = {"", "values", "shapes", "types"};
+constexpr std::string_view kHeaderNames[] = {"", "version", "attr"};
+constexpr std::string_view kNodeNames[] = {"",
+                                           "id",
+                                           "name",
+                                           "type",
+                                           "ctrl_deps",
+                                           "data_deps",
+                                           "start_time_micros",
+                                           "duration_micros",
+                                           "inputs",
+                                           "outputs",
+                                           "attr"};
+constexpr std::string_view kIoNames[] = {"", "values", "shapes", "types"};
 constexpr std::string_view kAttr = "attr";
 
 class CensusTaker {
@@ -55,7 +57,7 @@ class CensusTaker {
       return Attribute(name, bytes);
     }
     if (field == "inputs" || field == "outputs") {
-      return Message(bytes, name + ".", kIoFields);
+      return Message(bytes, name + ".", kIoNames);
     }
     Census::Field& to = census_.fields[name];
     ++to.count;
@@ -120,14 +122,6 @@ void Census::Merge(const Census& other) {
 }
 
 bool IsSchemaField(std::string_view name) {
-  constexpr std::string_view kNodeAttributes[] = {
-#define ATTRIBUTE(symbol, name, ...) name,
-#include "et_schema/fields.def"
-  };
-  constexpr std::string_view kHeaderAttributes[] = {
-#define HEADER_ATTRIBUTE(name, ...) name,
-#include "et_schema/fields.def"
-  };
   constexpr std::string_view kNodePrefix = "node.";
   constexpr std::string_view kHeaderPrefix = "header.";
   const bool node = name.starts_with(kNodePrefix);
@@ -140,15 +134,22 @@ bool IsSchemaField(std::string_view name) {
   };
   if (name.starts_with("attr.")) {
     name.remove_prefix(kAttr.size() + 1);
-    return node ? has(kNodeAttributes) : has(kHeaderAttributes);
+    const auto among = [&name](const auto&... tables) {
+      bool found = false;
+      (ForEachAttribute(tables, [&](const auto& row) { found = found || row.name == name; }), ...);
+      return found;
+    };
+    return node ? among(kAttributes)
+                : among(kHeaderFields, kMachineFields, kPlacementFields, kClockFields, kHeaderLists,
+                        std::tuple{kFormatMark, kNodeCountMark});
   }
   for (const std::string_view list : {"inputs.", "outputs."}) {
     if (node && name.starts_with(list)) {
       name.remove_prefix(list.size());
-      return has(kIoFields);
+      return has(kIoNames);
     }
   }
-  return node ? has(kNodeFields) : has(kHeaderFields);
+  return node ? has(kNodeNames) : has(kHeaderNames);
 }
 
 Result<Census> TakeCensus(const std::string& path) {
@@ -161,8 +162,8 @@ Result<Census> TakeCensus(const std::string& path) {
     if (!more) {
       return census;
     }
-    if (!(header ? taker.Message(message, "header.", kHeaderFields)
-                 : taker.Message(message, "node.", kNodeFields))) {
+    if (!(header ? taker.Message(message, "header.", kHeaderNames)
+                 : taker.Message(message, "node.", kNodeNames))) {
       return BadInput(fmt::format("{}: no message at byte {}: not an .et file, or damaged", path,
                                   messages.offset()));
     }

@@ -6,6 +6,7 @@
 
 #include "core/utf8.h"
 #include "et_schema/et_def.pb.h"
+#include "et_schema/header_fields.h"
 #include "et_schema/metadata_codec.h"
 #include "et_schema/node_stream.h"
 
@@ -156,14 +157,14 @@ std::unique_ptr<ForeignDecoder> ForeignDecoder::Create(const std::string& path, 
 Result<std::optional<TraceMetadata>> DecodeNativeHeader(const ForeignHeader& header,
                                                         const std::string& path,
                                                         Diagnostics& diagnostics) {
-  if (header.Find(kFormatAttribute) == nullptr) {
+  if (header.Find(kFormatMark.name) == nullptr) {
     return std::nullopt;
   }
   const auto clean = [](const std::string& text) { return ReplaceInvalidUtf8(text); };
   pb::GlobalMetadata message;
   message.set_version(clean(header.version));
   for (const ForeignAttribute& attribute : header.attributes) {
-    if (attribute.name != kNodeCountAttribute) {  // of the file that it was, which is whole
+    if (attribute.name != kNodeCountMark.name) {  // of the file that it was, which is whole
       pb::AttributeProto& to = *message.add_attr();
       to.set_name(clean(attribute.name));
       FillValue(attribute, clean, to);

@@ -5,6 +5,7 @@
 
 #include "et_schema/foreign_fields.h"
 #include "et_schema/foreign_wire.h"
+#include "et_schema/header_fields.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/node_stream.h"
 #include "et_schema/raw_node.h"
@@ -164,7 +165,7 @@ class FileReader : public ForeignReader {
     return kNames.at(static_cast<std::size_t>(schema_));
   }
   const ForeignHeader& header() const override { return header_; }
-  bool native() const override { return header_.Find(kFormatAttribute) != nullptr; }
+  bool native() const override { return header_.Find(kFormatMark.name) != nullptr; }
 
   Result<bool> Next(ForeignNode& node) override {
     std::string_view message;

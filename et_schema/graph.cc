@@ -8,29 +8,13 @@
 
 #include "core/for_each_read.h"
 #include "et_schema/graph_impl.h"
-#include "et_schema/raw_node.h"
 
 namespace reprise {
 
 namespace {
 
-// What an accessor makes of a value.
-template <Attribute A>
-constexpr auto Adjusted(const Graph& /*graph*/, Graph::Index /*i*/, const auto& value) {
-  return value;
-}
 std::int64_t Part(std::int64_t part_ns, std::int64_t whole_ns) {
-  return std::clamp<std::int64_t>(whole_ns, 0, std::max<std::int64_t>(0, part_ns));
-}
-template <>
-auto Adjusted<Attribute::kTracingNs>(const Graph& graph, Graph::Index i,
-                                     const std::int64_t& tracing_ns) {
-  return Part(tracing_ns, graph.duration_ns(i));
-}
-template <>
-auto Adjusted<Attribute::kTracingDelayNs>(const Graph& graph, Graph::Index i,
-                                          const std::int64_t& tracing_delay_ns) {
-  return Part(tracing_delay_ns, graph.delay_ns(i));
+  return std::clamp<std::int64_t>(part_ns, 0, std::max<std::int64_t>(0, whole_ns));
 }
 
 }  // namespace
@@ -93,14 +77,34 @@ Actor Graph::actor(Index i) const { return impl_->actor_table[impl_->actors[i]];
 std::span<const Graph::Index> Graph::order() const { return impl_->order; }
 const Diagnostics& Graph::diagnostics() const { return impl_->diagnostics; }
 
-#define COLUMN_VALUE_Column(member, i) impl_->member[i]
-#define COLUMN_VALUE_Rare(member, i) impl_->RareOf(i).member
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...)       \
-  field::type::View Graph::member(Index i) const {                                 \
-    return Adjusted<Attribute::k##symbol>(                                         \
-        *this, i, impl_->Restore<field::type>(COLUMN_VALUE_##storage(member, i))); \
-  }
-#include "et_schema/fields.def"
+std::int64_t Graph::start_ns(Index i) const { return impl_->start_ns[i]; }
+std::int64_t Graph::duration_ns(Index i) const { return impl_->duration_ns[i]; }
+bool Graph::untimed(Index i) const { return impl_->untimed[i] != 0; }
+std::int64_t Graph::delay_ns(Index i) const { return impl_->delay_ns[i]; }
+std::int64_t Graph::transfer_ns(Index i) const {
+  return impl_->Get<std::int64_t>(impl_->transfer_ns, i);
+}
+std::int64_t Graph::tracing_ns(Index i) const { return Part(impl_->tracing_ns[i], duration_ns(i)); }
+std::int64_t Graph::tracing_delay_ns(Index i) const {
+  return Part(impl_->tracing_delay_ns[i], delay_ns(i));
+}
+OpKind Graph::kind(Index i) const { return impl_->kind[i]; }
+OpClass Graph::op_class(Index i) const { return impl_->op_class[i]; }
+std::int32_t Graph::step(Index i) const { return impl_->step[i]; }
+std::int64_t Graph::rf_id(Index i) const { return impl_->rf_id[i]; }
+std::int64_t Graph::seq_id(Index i) const { return impl_->seq_id[i]; }
+std::string_view Graph::parent(Index i) const {
+  return impl_->Get<std::string_view>(impl_->parent, i);
+}
+std::string_view Graph::op_schema(Index i) const {
+  return impl_->Get<std::string_view>(impl_->op_schema, i);
+}
+bool Graph::results_inferred(Index i) const { return impl_->results_inferred[i] != 0; }
+std::int64_t Graph::num_ops(Index i) const { return impl_->Get<std::int64_t>(impl_->num_ops, i); }
+std::int64_t Graph::tensor_bytes(Index i) const {
+  return impl_->Get<std::int64_t>(impl_->tensor_bytes, i);
+}
+std::string_view Graph::op(Index i) const { return impl_->Get<std::string_view>(impl_->op, i); }
 
 std::span<const Graph::Index> Graph::deps(Index i) const {
   const std::uint32_t begin = impl_->dep_begin[i];
@@ -147,9 +151,10 @@ Result<Node> Graph::Decode(Index i) const {
     node.deps.push_back(
         {.node_id = id(deps(i)[d]), .reason = reasons(i)[d], .inferred = inferred(i, d)});
   }
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
-  node.member = impl_->Restore<field::type>(COLUMN_VALUE_##storage(member, i));
-#include "et_schema/fields.def"
+  ForEachMember(kNodeFields, kNodeFieldsOf<NodeColumns>, [&](const auto& in, const auto& of) {
+    auto& member = in.Of(node);
+    member = impl_->Get<std::remove_reference_t<decltype(member)>>(of.Of(*impl_), i);
+  });
   node.inputs = std::move(call.inputs);
   node.outputs = std::move(call.outputs);
   if (const DeviceWork* work = device_work(i)) {
@@ -172,16 +177,18 @@ std::size_t Graph::MemoryBytes() const {
     return ((arrays.capacity() * sizeof(arrays[0])) + ...);
   };
   std::size_t total = bytes(g.dep_begin, g.deps, g.reasons, g.order, g.actor_table, g.comm_table,
-                            g.rare_table, g.device_work_table, g.id_bytes);
+                            g.device_work_table, g.id_bytes);
   NodeColumns::ForEach(g, [&](const auto& column) { total += bytes(column); });
+  ForEachMember(kNodeFieldsOf<NodeColumns>, [&](const auto& row) {
+    if constexpr (requires { row.Of(g).values; }) {
+      total += bytes(row.Of(g).values);
+    }
+  });
   for (const CommSpec& spec : g.comm_table) {
     total += bytes(spec.in_splits, spec.out_splits);
   }
   return total + g.inferred.capacity() / 8 + g.by_id.MemoryBytes() + g.strings.MemoryBytes() +
          g.forms.MemoryBytes();
 }
-
-#undef COLUMN_VALUE_Column
-#undef COLUMN_VALUE_Rare
 
 }  // namespace reprise

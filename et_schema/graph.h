@@ -44,11 +44,26 @@ class Graph {
   [[nodiscard]] std::string_view name(Index i) const;
   [[nodiscard]] NodeType type(Index i) const;
   [[nodiscard]] Actor actor(Index i) const;
-  // The fields of fields.def, by the names that Node has for them. tracing_ns and tracing_delay_ns
-  // are clamped to [0, duration or delay], whatever the file holds.
-#define NODE_FIELD(symbol, member, name, type, ...) \
-  [[nodiscard]] field::type::View member(Index i) const;
-#include "et_schema/fields.def"
+  // As NodeFields has them.
+  [[nodiscard]] std::int64_t start_ns(Index i) const;
+  [[nodiscard]] std::int64_t duration_ns(Index i) const;
+  [[nodiscard]] bool untimed(Index i) const;
+  [[nodiscard]] std::int64_t delay_ns(Index i) const;
+  [[nodiscard]] std::int64_t transfer_ns(Index i) const;
+  // Clamped to [0, duration or delay], whatever the file holds.
+  [[nodiscard]] std::int64_t tracing_ns(Index i) const;
+  [[nodiscard]] std::int64_t tracing_delay_ns(Index i) const;
+  [[nodiscard]] OpKind kind(Index i) const;
+  [[nodiscard]] OpClass op_class(Index i) const;
+  [[nodiscard]] std::int32_t step(Index i) const;
+  [[nodiscard]] std::int64_t rf_id(Index i) const;
+  [[nodiscard]] std::int64_t seq_id(Index i) const;
+  [[nodiscard]] std::string_view parent(Index i) const;
+  [[nodiscard]] std::string_view op_schema(Index i) const;
+  [[nodiscard]] bool results_inferred(Index i) const;
+  [[nodiscard]] std::int64_t num_ops(Index i) const;
+  [[nodiscard]] std::int64_t tensor_bytes(Index i) const;
+  [[nodiscard]] std::string_view op(Index i) const;
   [[nodiscard]] std::span<const Index> deps(Index i) const;
   [[nodiscard]] std::span<const EdgeReason> reasons(Index i) const;  // parallel to deps
   [[nodiscard]] bool inferred(Index i, std::size_t dep) const;

@@ -112,20 +112,14 @@ Status GraphBuilder::Add(const NodeView& view) {
   if (g.ids.size() >= kMax || dep_ids_.size() + view.deps.size() >= kMax) {
     return BadInput(fmt::format("{}: more than {} nodes or edges in one rank", origin_, kMax));
   }
-  RareFields rare;
   g.ids.push_back(view.id);
   g.names.push_back(g.strings.Intern(view.name));
   g.types.push_back(view.type);
   g.actors.push_back(ActorIndex(view.actor));
-#define STORE_Column(member, stored) g.member.push_back(stored);
-#define STORE_Rare(member, stored) rare.member = stored;
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
-  STORE_##storage(member, g.Store<field::type>(view.member))
-#include "et_schema/fields.def"
-#undef STORE_Column
-#undef STORE_Rare
+  g.rares.push_back(Graph::Impl::kNone);
+  ForEachMember(kNodeFieldsOf<NodeView>, kNodeFieldsOf<NodeColumns>,
+                [&](const auto& of, const auto& in) { g.Store(of.Of(view), in.Of(g)); });
   g.comms.push_back(PlaceIn(g.comm_table, view.comm ? &*view.comm : nullptr));
-  g.rares.push_back(PlaceIn(g.rare_table, rare != RareFields{} ? &rare : nullptr));
   g.device_works.push_back(
       PlaceIn(g.device_work_table, view.device_work ? &*view.device_work : nullptr));
   const std::string_view form = view.args.form.bytes();

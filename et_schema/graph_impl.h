@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "et_schema/graph.h"
+#include "et_schema/node_fields.h"
 #include "et_schema/node_stream.h"
 #include "et_schema/string_pool.h"
 
@@ -27,44 +28,54 @@ class IdTable {
   std::vector<std::uint32_t> table_;  // index + 1, 0: free
 };
 
-// Where a field of fields.def is: an array, or the table of what few nodes have.
-#define GRAPH_IS_COLUMN_Column(...) __VA_ARGS__
-#define GRAPH_IS_COLUMN_Rare(...)
-#define GRAPH_IS_RARE_Column(...)
-#define GRAPH_IS_RARE_Rare(...) __VA_ARGS__
-
-// What few nodes have, apart.
-struct RareFields {
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
-  GRAPH_IS_RARE_##storage(field::type::Stored member = value;)
-#include "et_schema/fields.def"
-  bool operator==(const RareFields&) const = default;
+// A member that most nodes lack: the values of the others, at their places in NodeColumns::rares.
+struct RareColumn {
+  static constexpr std::int64_t kAbsent = -1;
+  std::vector<std::int64_t> values;  // up to the last that is not absent
 };
 
-// An array per field, by index of the node.
+// An array per member of Node, by index of the node. Texts are in `strings`.
 struct NodeColumns {
   std::vector<std::uint64_t> ids;
   std::vector<StringPool::Id> names;
   std::vector<NodeType> types;
   std::vector<std::uint32_t> actors;  // into actor_table
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
-  GRAPH_IS_COLUMN_##storage(std::vector<field::type::Stored> member;)
-#include "et_schema/fields.def"
+  std::vector<std::int64_t> start_ns;
+  std::vector<std::int64_t> duration_ns;
+  std::vector<std::uint8_t> untimed;
+  std::vector<std::int64_t> delay_ns;
+  RareColumn transfer_ns;
+  std::vector<std::int64_t> tracing_ns;
+  std::vector<std::int64_t> tracing_delay_ns;
+  std::vector<OpKind> kind;
+  std::vector<OpClass> op_class;
+  std::vector<std::int32_t> step;
+  std::vector<std::int64_t> rf_id;
+  std::vector<std::int64_t> seq_id;
+  std::vector<StringPool::Id> parent;
+  std::vector<StringPool::Id> op_schema;
+  std::vector<std::uint8_t> results_inferred;
+  RareColumn num_ops;
+  RareColumn tensor_bytes;
+  std::vector<StringPool::Id> op;
   std::vector<std::uint32_t> comms;         // into comm_table, or kNone
-  std::vector<std::uint32_t> rares;         // into rare_table, or kNone
+  std::vector<std::uint32_t> rares;         // into each RareColumn, or kNone
   std::vector<std::uint32_t> device_works;  // into device_work_table, or kNone
   std::vector<StringPool::Id> arg_forms;    // into forms
   std::vector<std::uint64_t> arg_ids;       // offset in id_bytes
 
+  // The arrays of all nodes.
   template <typename Visit>
   static void ForEach(auto& columns, const Visit& visit) {
     visit(columns.ids);
     visit(columns.names);
     visit(columns.types);
     visit(columns.actors);
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, ...) \
-  GRAPH_IS_COLUMN_##storage(visit(columns.member);)
-#include "et_schema/fields.def"
+    ForEachMember(kNodeFieldsOf<NodeColumns>, [&]<typename Row>(const Row& row) {
+      if constexpr (!std::is_same_v<typename Row::Value, RareColumn>) {
+        visit(row.Of(columns));
+      }
+    });
     visit(columns.comms);
     visit(columns.rares);
     visit(columns.device_works);
@@ -91,28 +102,36 @@ struct Graph::Impl : NodeColumns {
   std::string id_bytes;
   std::vector<Actor> actor_table;
   std::vector<CommSpec> comm_table;
-  std::vector<RareFields> rare_table;
+  std::uint32_t rare_nodes = 0;
   std::vector<DeviceWork> device_work_table;
 
-  [[nodiscard]] RareFields RareOf(Index i) const {
-    return rares[i] == kNone ? RareFields{} : rare_table[rares[i]];
-  }
-  // Between a field as nodes have it and as columns have it.
-  template <typename Type>
-  [[nodiscard]] auto Store(const typename Type::View& value) {
-    if constexpr (std::is_same_v<Type, field::Text>) {
-      return value.empty() ? StringPool::Id{0} : strings.Intern(value);
+  // Appends the value of a node, whose place in `rares` is the last.
+  template <typename Value, typename Stored>
+  void Store(const Value& value, std::vector<Stored>& column) {
+    if constexpr (std::is_same_v<Value, std::string_view>) {
+      column.push_back(value.empty() ? StringPool::Id{0} : strings.Intern(value));
     } else {
-      return static_cast<typename Type::Stored>(value);
+      column.push_back(static_cast<Stored>(value));
     }
   }
-  template <typename Type>
-  [[nodiscard]] typename Type::View Restore(const typename Type::Stored& stored) const {
-    if constexpr (std::is_same_v<Type, field::Text>) {
-      return strings.Get(stored);
-    } else {
-      return static_cast<typename Type::View>(stored);
+  void Store(std::int64_t value, RareColumn& column) {
+    if (value != RareColumn::kAbsent) {
+      rares.back() = rares.back() == kNone ? rare_nodes++ : rares.back();
+      column.values.resize(rares.back(), RareColumn::kAbsent);
+      column.values.push_back(value);
     }
+  }
+  template <typename Value, typename Stored>
+  [[nodiscard]] Value Get(const std::vector<Stored>& column, Index i) const {
+    if constexpr (std::is_same_v<Value, std::string_view> || std::is_same_v<Value, std::string>) {
+      return Value(strings.Get(column[i]));
+    } else {
+      return static_cast<Value>(column[i]);
+    }
+  }
+  template <typename Value>
+  [[nodiscard]] Value Get(const RareColumn& column, Index i) const {
+    return rares[i] < column.values.size() ? column.values[rares[i]] : RareColumn::kAbsent;
   }
 };
 

@@ -10,8 +10,9 @@
 
 #include "core/for_each_read.h"
 #include "core/json_fields.h"
+#include "et_schema/header_fields.h"
 #include "et_schema/io.h"
-#include "et_schema/raw_node.h"
+#include "et_schema/node_fields.h"
 
 namespace reprise {
 
@@ -63,10 +64,19 @@ struct JsonRow {
   bool (*is_default)(const T&) = nullptr;
 };
 
-template <typename T>
-std::vector<JsonRow<T>> InOrder(std::vector<JsonRow<T>> rows) {
-  std::sort(rows.begin(), rows.end(),
-            [](const JsonRow<T>& a, const JsonRow<T>& b) { return a.place < b.place; });
+// The rows and those of the tables. Keys are names in files, but for the comm_ of transfers.
+template <typename T, typename... Tables>
+std::vector<JsonRow<T>> InOrder(std::vector<JsonRow<T>> rows, const Tables&... tables) {
+  const auto add = [&]<typename Row>(const Row& row) {
+    constexpr std::string_view kPrefix = "comm_";
+    const std::string_view name =
+        row.name.substr(row.name.starts_with(kPrefix) ? kPrefix.size() : 0);
+    rows.push_back({row.json, row.key.empty() ? name : row.key,
+                    [](const T& of) { return Json(Row::Of(of)); },
+                    [](const T& of) { return Row::IsDefault(of); }});
+  };
+  (ForEachMember(tables, add), ...);
+  std::ranges::stable_sort(rows, {}, &JsonRow<T>::place);
   return rows;
 }
 
@@ -81,36 +91,13 @@ Json ObjectJson(const std::vector<JsonRow<T>>& rows, const T& of) {
   return out;
 }
 
-template <typename T>
-bool IsValue(const T& value, const std::type_identity_t<T>& other) {
-  return value == other;
-}
-#define JSON_ROW(Owner, place, key, member, value)              \
-  {place, key, [](const Owner& of) { return Json(of.member); }, \
-   [](const Owner& of) { return IsValue(of.member, value); }},
-
 Json DeviceWorkJson(const DeviceWork& work) {
-  static const auto rows = InOrder<DeviceWork>({
-#define DEVICE_FIELD(symbol, member, name, type, value, ...) \
-  JSON_ROW(DeviceWork, __COUNTER__, name, member, value)
-#include "et_schema/fields.def"
-  });
+  static const auto rows = InOrder<DeviceWork>({}, kDeviceFields);
   return ObjectJson(rows, work);
 }
 
-// Attributes of transfers begin with comm_, but for two.
-constexpr std::string_view CommKey(std::string_view name) {
-  constexpr std::string_view kPrefix = "comm_";
-  return name == "pg_name" ? "group" : name == "comm_type" ? "kind" : name.substr(kPrefix.size());
-}
-
 Json CommJson(const CommSpec& spec) {
-  static const auto rows = InOrder<CommSpec>({
-#define COMM_FIELD(symbol, member, name, type, value, written, json, ...) \
-  JSON_ROW(CommSpec, json, CommKey(name), member, value)
-#define COMM_PART(...) COMM_FIELD(__VA_ARGS__)
-#include "et_schema/fields.def"
-  });
+  static const auto rows = InOrder<CommSpec>({}, kTransferFields);
   Json out = ObjectJson(rows, spec);
   if (!spec.bytes_known) {
     out["in_bytes"] = out["out_bytes"] = nullptr;
@@ -119,24 +106,20 @@ Json CommJson(const CommSpec& spec) {
 }
 
 Json TraceNodeJson(const Node& node) {
-  static const auto rows = InOrder<Node>({
-      // Members that have no row of their own.
-      {0, "id", [](const Node& of) { return Json(of.id); }},
-      {1, "name", [](const Node& of) { return Json(of.name); }},
-      {2, "type", [](const Node& of) { return Json(of.type); }},
-      {5, "actor", [](const Node& of) { return Json(of.actor); }},
-      {6, "deps", [](const Node& of) { return Json(of.deps); }},
-      {18, "inputs", [](const Node& of) { return Json(of.inputs); }},
-      {19, "outputs", [](const Node& of) { return Json(of.outputs); }},
-      {100, "comm", [](const Node& of) { return CommJson(*of.comm); },
-       [](const Node& of) { return !of.comm; }},
-      {103, "device_work", [](const Node& of) { return DeviceWorkJson(*of.device_work); },
-       [](const Node& of) { return !of.device_work; }},
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, json, ...)              \
-  JSON_ROW(Node, json, Attribute::k##symbol == Attribute::kTensorSize ? #member : name, member, \
-           value)
-#include "et_schema/fields.def"
-  });
+  static const auto rows = InOrder<Node>(
+      {// Members that have no row of their own.
+       {0, "id", [](const Node& of) { return Json(of.id); }},
+       {1, "name", [](const Node& of) { return Json(of.name); }},
+       {2, "type", [](const Node& of) { return Json(of.type); }},
+       {5, "actor", [](const Node& of) { return Json(of.actor); }},
+       {6, "deps", [](const Node& of) { return Json(of.deps); }},
+       {18, "inputs", [](const Node& of) { return Json(of.inputs); }},
+       {19, "outputs", [](const Node& of) { return Json(of.outputs); }},
+       {100, "comm", [](const Node& of) { return CommJson(*of.comm); },
+        [](const Node& of) { return !of.comm; }},
+       {104, "device_work", [](const Node& of) { return DeviceWorkJson(*of.device_work); },
+        [](const Node& of) { return !of.device_work; }}},
+      kNodeFields);
   return ObjectJson(rows, node);
 }
 
@@ -150,28 +133,22 @@ Json CountersJson(const TraceMetadata& metadata) {
 
 Json HeaderJson(const TraceMetadata& metadata) {
   using Header = TraceMetadata;
-  static const auto rows = InOrder<Header>({
-      {0, "version", [](const Header& of) { return Json(of.version); }},
-      {5, "steps", [](const Header& of) { return Json(of.steps); }},
-      {6, "ranges", [](const Header& of) { return Json(of.ranges); }},
-      {9, "machine", [](const Header& of) { return ToJson(of.machine); }},
-      {13, "link", [](const Header& of) { return ToJson(of.link); }},
-      {14, "diagnostics", CountersJson},
-      {100, "index_ranges", [](const Header& of) { return Json(of.index_ranges); },
-       [](const Header& of) { return of.index_ranges.empty(); }},
-      {101, "groups", [](const Header& of) { return Json(of.groups); },
-       [](const Header& of) { return of.groups.empty(); }},
-      {102, "placement", [](const Header& of) { return ToJson(of.placement); },
-       [](const Header& of) { return of.placement == RankPlacement{}; }},
-#define HEADER_FIELD(symbol, member, name, type, value, written, json, ...) \
-  JSON_ROW(Header, json, name, member, value)
-#define HEADER_PART(member, name, type, value, written, json) \
-  JSON_ROW(Header, json, name, member, value)
-#include "et_schema/fields.def"
-  });
+  static const auto rows =
+      InOrder<Header>({{0, "version", [](const Header& of) { return Json(of.version); }},
+                       {5, "steps", [](const Header& of) { return Json(of.steps); }},
+                       {6, "ranges", [](const Header& of) { return Json(of.ranges); }},
+                       {9, "machine", [](const Header& of) { return ToJson(of.machine); }},
+                       {13, "link", [](const Header& of) { return ToJson(of.link); }},
+                       {14, "diagnostics", CountersJson},
+                       {100, "index_ranges", [](const Header& of) { return Json(of.index_ranges); },
+                        [](const Header& of) { return of.index_ranges.empty(); }},
+                       {101, "groups", [](const Header& of) { return Json(of.groups); },
+                        [](const Header& of) { return of.groups.empty(); }},
+                       {102, "placement", [](const Header& of) { return ToJson(of.placement); },
+                        [](const Header& of) { return of.placement == RankPlacement{}; }}},
+                      kHeaderFields, kClockFields);
   return ObjectJson(rows, metadata);
 }
-#undef JSON_ROW
 
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -192,8 +169,9 @@ Json ToJson(const RecordedMachine& machine) {
     return nullptr;
   }
   Json out;
-#define MACHINE_FIELD(member, ...) out[#member] = machine.member;
-#include "et_schema/fields.def"
+  ForEachMember(kMachineFields, [&](const auto& row) {
+    out.emplace(row.name.substr(kMachinePrefix.size()), row.Of(machine));
+  });
   return out;
 }
 
@@ -202,10 +180,10 @@ Json ToJson(const RankPlacement& placement) {
     return nullptr;
   }
   Json out;
-#define PLACEMENT_FIELD(member, name, type, value)         \
-  out[std::string(name).substr(kPlacementPrefix.size())] = \
-      placement.member == field::type::Value(value) ? Json() : Json(placement.member);
-#include "et_schema/fields.def"
+  ForEachMember(kPlacementFields, [&](const auto& row) {
+    out.emplace(row.name.substr(kPlacementPrefix.size()),
+                row.IsDefault(placement) ? Json() : Json(row.Of(placement)));
+  });
   return out;
 }
 

@@ -28,7 +28,7 @@ namespace reprise {
 [[nodiscard]] nlohmann::ordered_json ToJson(const LinkReport& link);
 // Null where the capture says nothing of it.
 [[nodiscard]] nlohmann::ordered_json ToJson(const RecordedMachine& machine);
-// By the names of fields.def without "placement_"; null where nothing is known.
+// By the names in files without "placement_"; null where nothing is known.
 [[nodiscard]] nlohmann::ordered_json ToJson(const RankPlacement& placement);
 
 }  // namespace reprise

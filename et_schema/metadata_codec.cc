@@ -7,16 +7,13 @@
 
 #include "core/utf8.h"
 #include "et_schema/attribute_writer.h"
+#include "et_schema/header_fields.h"
 #include "et_schema/header_lists.h"
 #include "et_schema/node_encoder.h"
 #include "et_schema/node_stream.h"
 
 namespace reprise {
 namespace {
-
-// What the file itself says with its HEADER_MARKs.
-constexpr std::int32_t kMarkFormat = kFormatVersion;
-constexpr std::uint64_t kMarkNodeCount = kNodeCountUnknown;
 
 std::string CleanText(std::string_view text) { return ReplaceInvalidUtf8(text); }
 
@@ -49,38 +46,30 @@ bool ReadAttribute(const RawAttribute& raw, Value& out) {
   }
 }
 
-bool ReadMark(std::string_view mark, const RawAttribute& raw, MetadataExtras& extras) {
-  if (mark == kFormatAttribute) {
-    return raw.AsInt(extras.format);
-  }
-  extras.node_count = raw.bits == kNodeCountUnknown ? std::nullopt : std::optional(raw.bits);
-  return !raw.IsList();
-}
-
 // False: of no type that this attribute can have, or not ours.
 bool ReadHeaderAttribute(const RawAttribute& raw, TraceMetadata& out, HeaderLists& lists,
                          MetadataExtras& extras) {
-#define HEADER_READ(key, type, to)              \
-  if (raw.name == (key)) {                      \
-    return ReadAttribute<field::type>(raw, to); \
+  if (raw.name == kFormatMark.name) {
+    return raw.AsInt(extras.format);
   }
-#define HEADER_FIELD(symbol, member, key, type, ...) HEADER_READ(key, type, out.member)
-#define HEADER_PART(member, key, type, ...) HEADER_READ(key, type, out.member)
-#define MACHINE_FIELD(member, key, type, ...) HEADER_READ(key, type, out.machine.member)
-#define PLACEMENT_FIELD(member, key, type, ...) HEADER_READ(key, type, out.placement.member)
-#define HEADER_LIST(key, type, present) HEADER_READ(#key, type, lists.key)
-#define HEADER_MARK(symbol, key, type) \
-  if (raw.name == (key)) {             \
-    return ReadMark(key, raw, extras); \
+  if (raw.name == kNodeCountMark.name) {
+    extras.node_count = raw.bits == kNodeCountUnknown ? std::nullopt : std::optional(raw.bits);
+    return !raw.IsList();
   }
-#include "et_schema/fields.def"
-#undef HEADER_READ
-  return false;
-}
-
-template <typename T>
-bool Differs(const T& value, const std::type_identity_t<T>& other) {
-  return value != other;
+  bool read = false;
+  const auto read_into = [&](const auto& table, auto& owner) {
+    ForEachMember(table, [&]<typename Row>(const Row& row) {
+      if (raw.name == row.name) {
+        read = ReadAttribute<WrittenAs<Row>>(raw, row.Of(owner));
+      }
+    });
+  };
+  read_into(kHeaderFields, out);
+  read_into(kMachineFields, out.machine);
+  read_into(kPlacementFields, out.placement);
+  read_into(kClockFields, out);
+  read_into(kHeaderLists, lists);
+  return read;
 }
 
 void FillMetadata(const TraceMetadata& m, WireBuffer& out) {
@@ -88,18 +77,30 @@ void FillMetadata(const TraceMetadata& m, WireBuffer& out) {
   constexpr std::uint32_t kAttr = 2;  // fields of GlobalMetadata
   out.TextField(kVersion, m.version);
   Attributes attributes(out, kAttr);
+  const auto put = [&](const auto& table, const auto& owner) {
+    ForEachMember(table, [&]<typename Row>(const Row& row) {
+      attributes.PutIf<WrittenAs<Row>>(row.written.always || !row.IsDefault(owner), row.name,
+                                    row.Of(owner));
+    });
+  };
+  attributes.Put<WrittenAs<decltype(kFormatMark)>>(kFormatMark.name, kFormatVersion);
+  put(kHeaderFields, m);
+  put(kMachineFields, m.machine);
+  put(kPlacementFields, m.placement);
+  put(kClockFields, m);
   const HeaderLists lists = ListsOf(m);
-#define HEADER_FIELD(symbol, member, name, type, value, written, ...) \
-  attributes.PutIf<field::type>((written).always || Differs(m.member, value), name, m.member);
-#define HEADER_PART(member, name, type, value, written, ...) \
-  HEADER_FIELD(, member, name, type, value, written)
-#define MACHINE_FIELD(member, name, type, value) \
-  HEADER_FIELD(, machine.member, name, type, value, IfSet())
-#define PLACEMENT_FIELD(member, name, type, value) \
-  HEADER_FIELD(, placement.member, name, type, value, IfSet())
-#define HEADER_LIST(name, type, present) attributes.PutIf<field::type>(present, #name, lists.name);
-#define HEADER_MARK(symbol, name, type) attributes.Put<field::type>(name, kMark##symbol);
-#include "et_schema/fields.def"
+  const auto put_if = [&](bool present, const auto& table) {
+    if (present) {
+      put(table, lists);
+    }
+  };
+  put(kStepLists, lists);
+  put_if(!m.ranges.empty(), kRangeLists);
+  put_if(!m.index_ranges.empty(), kIndexRangeLists);
+  put_if(!m.groups.empty(), kGroupLists);
+  put(kDiagnosticsLists, lists);
+  put_if(!m.link.method.empty(), kLinkLists);
+  attributes.Put<WrittenAs<decltype(kNodeCountMark)>>(kNodeCountMark.name, kNodeCountUnknown);
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
-// A trace node as a plain value: Chakra's fields plus Reprise's attributes (docs/et_format.md).
-// Members that files have as an attribute of their own come from the table, which says what they
-// are: fields.def.
+// A trace node as a plain value: Chakra's fields plus Reprise's attributes (docs/et_format.md). How
+// files, JSON and policies have the members: node_fields.h, header_fields.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/comm.h"
@@ -14,7 +13,6 @@
 #include "core/operators.h"
 #include "core/placement.h"
 #include "core/value.h"
-#include "et_schema/field_types.h"
 #include "et_schema/link_report.h"
 
 namespace reprise {
@@ -86,20 +84,60 @@ REPRISE_NAMES(Actor::Kind, "thread", "stream", "group");
 
 // What the profiler records of a device event besides its times.
 struct DeviceWork {
-#define DEVICE_FIELD(symbol, member, name, type, value, ...) field::type::Value member = value;
-#include "et_schema/fields.def"
+  // One launch → its kernels. Its presence in a file makes a device node.
+  std::int64_t correlation = -1;
+  bool launch_recorded = true;  // false: launched before the capture began, or lost
+  // Kernels: blocks, and threads of a block; zeros: not recorded. Written both or none.
+  std::array<std::int32_t, 3> grid = {};
+  std::array<std::int32_t, 3> block = {};
+  std::int32_t registers_per_thread = -1;
+  std::int64_t shared_memory_bytes = -1;  // of a block
+  std::int64_t copied_bytes = -1;         // memcpy, memset
   bool operator==(const DeviceWork&) const = default;
 };
 
-struct Node {
+// The members that are attributes of their own in files, of a Node or a NodeView.
+template <typename Text>
+struct NodeFields {
+  // Recorded times. Start is relative to TraceMetadata::base_ns (CLOCK_REALTIME of the capture);
+  // delay = start − latest dependency end (docs/definitions.md), so that
+  //   start(n) = max(end(d)) + delay(n)   end(n) = start(n) + duration(n).
+  // For a wait, duration is what remains after its latest dependency ended. For a transfer,
+  // duration is this rank's recorded time from issue to end; transfer_ns what is left of it after
+  // the last member arrived (-1: unknown, not matched across ranks yet).
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  // The trace has no duration for it; 0 stands for none. What knows a machine may model it.
+  bool untimed = false;
+  std::int64_t delay_ns = 0;
+  std::int64_t transfer_ns = -1;
+  // Of duration and delay: what the tracing itself took, as estimated (docs/definitions.md).
+  std::int64_t tracing_ns = 0;
+  std::int64_t tracing_delay_ns = 0;
+  OpKind kind = OpKind::kWork;
+  OpClass op_class = OpClass::kOther;
+  std::int32_t step = -1;    // index into TraceMetadata::steps
+  std::int64_t rf_id = -1;   // record-function id
+  std::int64_t seq_id = -1;  // autograd's sequence number
+  Text parent;               // innermost composite that called it, e.g. "aten::linear"
+  Text op_schema;
+  bool results_inferred = false;  // `outputs` were concluded from `inputs`, not recorded
+  // What simulators' traces give instead of arguments; -1: absent. Kept, not interpreted here.
+  std::int64_t num_ops = -1;
+  std::int64_t tensor_bytes = -1;
+  // Device nodes: the operation that launched it ("aten::mm"), which is not in `name`. Where one
+  // operation launched several, the longest has its arguments.
+  Text op;
+
+  bool operator==(const NodeFields&) const = default;
+};
+
+struct Node : NodeFields<std::string> {
   std::uint64_t id = 0;
   std::string name;
   NodeType type = NodeType::kInvalid;
   Actor actor;
   std::vector<Dependency> deps;
-  // start_ns, duration_ns, delay_ns, …, kind, op_class, …
-#define NODE_FIELD(symbol, member, name, type, value, ...) field::type::Value member = value;
-#include "et_schema/fields.def"
   ValueList inputs, outputs;  // schema order; tensors with shapes, strides, incarnations
   std::optional<DeviceWork> device_work;  // kernel, memcpy, memset and nothing else
   std::optional<CommSpec> comm;           // transfers (type kComm…) and nothing else
@@ -144,23 +182,34 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 
-// Of the names of a RankPlacement's fields in files.
-inline constexpr std::string_view kPlacementPrefix = "placement_";
-
 // What a rank of the recorded job ran on, as its capture says; empty and 0 where it does not.
 struct RecordedMachine {
-#define MACHINE_FIELD(member, name, type, value) field::type::Value member = value;
-#include "et_schema/fields.def"
+  std::string processor;     // "AMD EPYC 7742 64-Core Processor"
+  std::string device;        // the rank's accelerator; empty: none
+  std::string framework;     // "PyTorch 2.10.0+cpu"
+  std::int32_t threads = 0;  // that one operator may use
+  std::int32_t cores = 0;    // that the rank may use
   bool operator==(const RecordedMachine&) const = default;
 };
 
 // Once per file, in Chakra's GlobalMetadata.
 struct TraceMetadata {
   std::string version;  // schema version of this file
-  // rank, world_size, base_ns, …
-#define HEADER_FIELD(symbol, member, name, type, value, ...) field::type::Value member = value;
-#define HEADER_PART(member, name, type, value, ...) field::type::Value member = value;
-#include "et_schema/fields.def"
+  std::int32_t rank = 0;
+  std::int32_t world_size = 1;
+  std::int64_t base_ns = 0;  // see Node::start_ns
+  std::string source;        // "pytorch host trace 1.1.1-chakra.0.0.4 + kineto"
+  // Of the same step without tracing (median), -1 if the capture has none.
+  std::int64_t untraced_step_ns = -1;
+  // What tracing cost for each call that it recorded, as estimated; 0: unknown.
+  std::int64_t tracing_call_ns = 0;
+  // Of the process in a step without tracing (mean), -1 if the capture has none.
+  std::int64_t untraced_page_faults = -1;
+  // Offset that maps this rank's clock to rank 0's, its drift, and their uncertainty
+  // (docs/definitions.md); set by the converter once the ranks of a set were matched.
+  std::int64_t clock_offset_ns = 0;
+  double clock_drift = 0;
+  std::int64_t clock_uncertainty_ns = 0;
   std::vector<Step> steps;
   std::vector<Range> ranges;             // by start; callers before what they enclose
   std::vector<IndexRange> index_ranges;  // by incarnation, each once
@@ -168,7 +217,7 @@ struct TraceMetadata {
   // follow from the content, so that files of one job agree.
   std::vector<ProcessGroup> groups;
   RecordedMachine machine;
-  RankPlacement placement;
+  RankPlacement placement;  // where the rank ran, as its capture says
   // Converter's diagnostics, kept with the data: name → count.
   std::vector<std::pair<std::string, std::uint64_t>> diagnostics;
   LinkReport link;  // how the capture's two recordings were put together

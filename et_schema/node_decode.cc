@@ -22,16 +22,15 @@ std::int64_t MicrosToNs(std::uint64_t micros) {
 
 std::int32_t ToInt32(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
-std::optional<DType> ParseNamed(std::string_view text, field::Type) { return ParseDType(text); }
-std::optional<ReduceOp> ParseNamed(std::string_view text, field::Reduction) {
-  return ParseReduceOp(text);
-}
-std::optional<GroupCertainty> ParseNamed(std::string_view text, field::Certainty) {
-  return ParseName<GroupCertainty>(text);
-}
-
-std::optional<SendEnd> ParseNamed(std::string_view text, field::Ending) {
-  return ParseName<SendEnd>(text);
+template <typename Enum>
+std::optional<Enum> ParseNamed(std::string_view text) {
+  if constexpr (std::is_same_v<Enum, DType>) {
+    return ParseDType(text);
+  } else if constexpr (std::is_same_v<Enum, ReduceOp>) {
+    return ParseReduceOp(text);
+  } else {
+    return ParseName<Enum>(text);
+  }
 }
 
 // What depends on other attributes is decided by the functions below.
@@ -51,18 +50,23 @@ bool NodeDecoder::Decode(std::string_view message, std::uint64_t offset, NodeVie
   return true;
 }
 
-template <typename Type, Attribute A, typename Out>
-void NodeDecoder::Take(Out& out, const std::type_identity_t<Out>& absent) {
+template <typename Row, typename Owner>
+void NodeDecoder::Take(const Row& row, Owner& owner) {
+  using Type = WrittenAs<Row>;
+  using Value = typename Row::Value;
+  constexpr Attribute A = Row::kAttribute;
+  Value& out = row.Of(owner);
+  const Value& absent = row.Default();
   if constexpr (IsDecidedApart(A)) {
     return;
   } else if constexpr (std::is_same_v<Type, field::Text>) {
     out = Clean(raw_.Text(A), clean_texts_[static_cast<std::size_t>(A)]);
   } else if constexpr (Type::kShape == field::Shape::kText) {
-    out = ParseNamed(raw_.Text(A), Type{}).value_or(absent);
-  } else if constexpr (std::is_same_v<Out, bool>) {
+    out = ParseNamed<Value>(raw_.Text(A)).value_or(absent);
+  } else if constexpr (std::is_same_v<Value, bool>) {
     out = raw_.Number(A, absent ? 1 : 0) != 0;
   } else if constexpr (Type::kShape == field::Shape::kNumber) {
-    out = static_cast<Out>(raw_.Number(A, absent));
+    out = static_cast<Value>(raw_.Number(A, absent));
   } else if constexpr (std::is_same_v<Type, field::Int32Triple>) {
     const std::vector<std::int64_t>& numbers = raw_.Numbers(A);
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -82,9 +86,7 @@ void NodeDecoder::DecodeNode(NodeView& view) {
   if (raw_.type >= kNodeTypes) {
     Count("unknown_node_type");
   }
-#define NODE_FIELD(symbol, member, name, type, value, ...) \
-  Take<field::type, Attribute::k##symbol>(view.member, value);
-#include "et_schema/fields.def"
+  ForEachMember(kNodeFieldsOf<NodeView>, [&](const auto& row) { Take(row, view); });
   if (!raw_.Has(Attribute::kStartNs)) {
     view.start_ns = MicrosToNs(raw_.start_micros);
   }
@@ -109,9 +111,7 @@ void NodeDecoder::DecodeDeviceWork(NodeView& view) {
     return;
   }
   DeviceWork& work = view.device_work.emplace();
-#define DEVICE_FIELD(symbol, member, name, type, value, ...) \
-  Take<field::type, Attribute::k##symbol>(work.member, value);
-#include "et_schema/fields.def"
+  ForEachMember(kDeviceFields, [&](const auto& row) { Take(row, work); });
 }
 
 void NodeDecoder::DecodeKind(NodeView& view) {
@@ -198,11 +198,7 @@ void NodeDecoder::DecodeComm(NodeView& view) {
     return;
   }
   CommSpec& spec = view.comm.emplace();
-#define COMM_FIELD(symbol, member, name, type, value, ...) \
-  Take<field::type, Attribute::k##symbol>(spec.member, value);
-#define COMM_PART(symbol, member, name, type, value, ...) \
-  Take<field::type, Attribute::k##symbol>(spec.member, value);
-#include "et_schema/fields.def"
+  ForEachMember(kTransferFields, [&](const auto& row) { Take(row, spec); });
   DecodeCommKind(spec);
   DeriveComm(spec);
 }

@@ -142,14 +142,21 @@ void PutOwn(Of<Attribute::kCommOutBytes>, const Context& c, Attributes& out) {
 
 // ---- All others, by their row. ----
 
-template <Attribute A, typename Type, typename Value>
-void PutField(const Context& context, Written written, const Value& value,
-              const std::type_identity_t<Value>& absent, Attributes& out) {
-  if constexpr (requires { PutOwn(Of<A>{}, context, out); }) {
-    PutOwn(Of<A>{}, context, out);
-  } else {
-    out.PutIf<Type>(written.always || value != absent, context.name, value);
-  }
+template <typename Row>
+concept HasOwn = requires(const Context& context, Attributes& out) {
+  PutOwn(Of<Row::kAttribute>{}, context, out);
+};
+// The rows of a table, whose members `owner` has.
+template <typename Table, typename Owner>
+void PutFields(const Table& table, const Node& node, std::int32_t rank, const Owner& owner,
+               Attributes& out) {
+  ForEachAttribute(table, [&]<typename Row>(const Row& row) {
+    if constexpr (!HasMember<Row> || HasOwn<Row>) {
+      PutOwn(Of<Row::kAttribute>{}, {row.name, node, rank}, out);
+    } else {
+      out.PutIf<WrittenAs<Row>>(row.written.always || !row.IsDefault(owner), row.name, row.Of(owner));
+    }
+  });
 }
 
 void FillSide(std::uint32_t field, const IoText& side, WireBuffer& out) {
@@ -165,26 +172,12 @@ std::uint64_t WholeMicros(std::int64_t ns) {
 }
 
 void FillAttributes(const Node& node, std::int32_t rank, Attributes& attributes) {
-#define NODE_FIELD(symbol, member, name, type, value, written, ...)                            \
-  PutField<Attribute::k##symbol, field::type>({name, node, rank}, written, node.member, value, \
-                                              attributes);
-#define NODE_ATTRIBUTE(symbol, name, type, ...) \
-  PutOwn(Of<Attribute::k##symbol>{}, {name, node, rank}, attributes);
-#include "et_schema/fields.def"
+  PutFields(kNodeFields, node, rank, node, attributes);
   if (node.device_work) {
-#define DEVICE_FIELD(symbol, member, name, type, value, written, ...)      \
-  PutField<Attribute::k##symbol, field::type>({name, node, rank}, written, \
-                                              node.device_work->member, value, attributes);
-#include "et_schema/fields.def"
+    PutFields(kDeviceFields, node, rank, *node.device_work, attributes);
   }
   if (node.comm) {
-#define COMM_FIELD(symbol, member, name, type, value, written, ...)                           \
-  PutField<Attribute::k##symbol, field::type>({name, node, rank}, written, node.comm->member, \
-                                              value, attributes);
-#define COMM_PART(...) COMM_FIELD(__VA_ARGS__)
-#define COMM_ATTRIBUTE(symbol, name, type, ...) \
-  PutOwn(Of<Attribute::k##symbol>{}, {name, node, rank}, attributes);
-#include "et_schema/fields.def"
+    PutFields(kTransferFields, node, rank, *node.comm, attributes);
   }
 }
 

@@ -17,8 +17,8 @@ void CopyFields(const From& from, To& to) {
   to.type = from.type;
   to.actor = from.actor;
   to.deps = from.deps;
-#define NODE_FIELD(symbol, member, ...) to.member = from.member;
-#include "et_schema/fields.def"
+  ForEachMember(kNodeFieldsOf<From>, kNodeFieldsOf<To>,
+                [&](const auto& of, const auto& in) { in.Of(to) = of.Of(from); });
   to.device_work = from.device_work;
   to.comm = from.comm;
 }

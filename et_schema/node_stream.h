@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "core/diagnostics.h"
@@ -23,14 +22,12 @@
 namespace reprise {
 
 // Node, with views for its strings and a tape for its arguments. Reused from node to node.
-struct NodeView {
+struct NodeView : NodeFields<std::string_view> {
   std::uint64_t id = 0;
   std::string_view name;
   NodeType type = NodeType::kInvalid;
   Actor actor;
   std::vector<Dependency> deps;
-#define NODE_FIELD(symbol, member, name, type, value, ...) field::type::View member = value;
-#include "et_schema/fields.def"
   std::optional<DeviceWork> device_work;
   std::optional<CommSpec> comm;
   ArgTape args;
@@ -55,9 +52,9 @@ class NodeDecoder {
 
  private:
   void DecodeNode(NodeView& view);
-  // The value of attribute `A`, which is written as field::`Type`, or `absent`.
-  template <typename Type, Attribute A, typename Out>
-  void Take(Out& out, const std::type_identity_t<Out>& absent);
+  // The row's value into its member of `owner`.
+  template <typename Row, typename Owner>
+  void Take(const Row& row, Owner& owner);
   void DecodeKind(NodeView& view);
   void DecodeActor(NodeView& view);
   void DecodeDeps(NodeView& view);
@@ -115,14 +112,10 @@ class NodeStream : public EtReader {
   NodeView view_;
 };
 
-// GlobalMetadata's attributes that say what the file is: `reprise_format` (files of a later version
-// are refused) and `node_count`. That is the trailer that cannot be had in a stream: it is written
-// as kNodeCountUnknown and patched by Close() where the file is not compressed (compressed streams
-// have an end mark of their own).
-#define HEADER_MARK(symbol, name, type) \
-  inline constexpr std::string_view k##symbol##Attribute = name;
-#include "et_schema/fields.def"
+// The value of kNodeCountMark, a trailer that cannot be had in a stream: Close() patches it where
+// the file is not compressed (compressed streams have an end mark of their own).
 inline constexpr std::uint64_t kNodeCountUnknown = ~std::uint64_t{0};
+// The value of kFormatMark. Files of a later version are refused.
 inline constexpr std::int32_t kFormatVersion = 1;
 
 }  // namespace reprise

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "et_schema/field_types.h"
 #include "et_schema/foreign_fields.h"
 
 namespace reprise {
@@ -14,10 +13,13 @@ struct Row {
   std::string_view name;
   Shape shape;
 };
-constexpr std::array<Row, kAttributeCount> kRows = {{
-#define ATTRIBUTE(symbol, name, type, ...) {name, field::type::kShape},
-#include "et_schema/fields.def"
-}};
+constexpr std::array<Row, kAttributeCount> kRows = [] {
+  std::array<Row, kAttributeCount> rows{};
+  ForEachAttribute(kAttributes, [&]<typename R>(const R& row) {
+    rows.at(static_cast<std::size_t>(R::kAttribute)) = {row.name, WrittenAs<R>::kShape};
+  });
+  return rows;
+}();
 
 // A perfect-enough hash: names differ in length, first, middle or last character. Slots hold
 // index + 1; collisions probe linearly.

@@ -8,18 +8,11 @@
 #include <vector>
 
 #include "core/result.h"
+#include "et_schema/node_fields.h"
 #include "et_schema/wire.h"
 
 namespace reprise {
 
-enum class Attribute : std::uint8_t {
-#define ATTRIBUTE(symbol, ...) k##symbol,
-#include "et_schema/fields.def"
-};
-inline constexpr std::size_t kAttributeCount = 0
-#define ATTRIBUTE(...) +1
-#include "et_schema/fields.def"
-    ;
 [[nodiscard]] std::string_view Name(Attribute attribute);
 
 // One AttributeProto: which member of the oneof it holds, by field number (0: none).
@@ -79,7 +72,7 @@ class RawNode {
     return Has(a) ? List(a) : no_numbers_;
   }
 
-  // Attributes that are not in fields.def, and those with a value of the wrong type.
+  // Attributes that are none of ours, and those with a value of the wrong type.
   std::vector<std::string_view> unknown_attributes;
   std::vector<std::string_view> mistyped_attributes;
 

@@ -1,4 +1,4 @@
-// For each field of fields.def that a node has, a node with another value than the default.
+// For each row of node_fields.h, a node with another value than the default.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/operators.h"
-#include "et_schema/node.h"
+#include "et_schema/node_fields.h"
 
 namespace reprise {
 
@@ -68,25 +68,18 @@ struct FieldSample {
 
 inline std::vector<FieldSample> FieldSamples() {
   std::vector<FieldSample> samples;
-  const auto add = [&](const char* name, std::string_view sharing, const Node& base,
-                       const auto& set) {
-    FieldSample& sample = samples.emplace_back(name, std::string(sharing), base, base);
-    set(sample.with);
+  // `owner` has the members of a node that the table's rows are.
+  const auto add = [&](const auto& table, const Node& base, const auto& owner) {
+    ForEachMember(table, [&](const auto& row) {
+      FieldSample& sample =
+          samples.emplace_back(std::string(row.name), std::string(row.sharing.may), base, base);
+      auto& value = row.Of(owner(sample.with));
+      value = SampleOf(value);
+    });
   };
-#define NODE_FIELD(symbol, member, key, type, value, written, storage, json, sharing) \
-  add(key, (sharing).actions, PlainNode(),                                            \
-      [](Node& node) { node.member = SampleOf<field::type::Value>(node.member); });
-#define DEVICE_FIELD(symbol, member, key, type, value, written, sharing)               \
-  add(key, (sharing).actions, DeviceNode(), [](Node& node) {                           \
-    node.device_work->member = SampleOf<field::type::Value>(node.device_work->member); \
-  });
-#define COMM_FIELD(symbol, member, key, type, value, written, json, sharing) \
-  add(key, (sharing).actions, TransferNode(),                                \
-      [](Node& node) { node.comm->member = SampleOf<field::type::Value>(node.comm->member); });
-#define COMM_PART(symbol, member, key, type, value, written, json, of) \
-  add(key, "", TransferNode(),                                         \
-      [](Node& node) { node.comm->member = SampleOf<field::type::Value>(node.comm->member); });
-#include "et_schema/fields.def"
+  add(kNodeFields, PlainNode(), [](Node& node) -> Node& { return node; });
+  add(kDeviceFields, DeviceNode(), [](Node& node) -> DeviceWork& { return *node.device_work; });
+  add(kTransferFields, TransferNode(), [](Node& node) -> CommSpec& { return *node.comm; });
   return samples;
 }
 

@@ -1,4 +1,5 @@
-// Each row of fields.def: it survives files, a Graph and JSON, and docs/et_format.md has it.
+// Each row of the tables of attributes: it survives files, a Graph and JSON, and docs/et_format.md
+// has it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "et_schema/graph.h"
+#include "et_schema/header_fields.h"
 #include "et_schema/header_lists.h"
 #include "et_schema/json.h"
 #include "tests/et_schema/field_samples.h"
@@ -55,12 +57,12 @@ TEST(Fields, OfNodesHaveAnAccessor) {
   Node node = PlainNode();
   node.delay_ns = 100;
   node.kind = OpKind::kMetadata;
-#define NODE_FIELD(symbol, member, key, type, ...) node.member = SampleOf(node.member);
-#include "et_schema/fields.def"
+  ForEachMember(kNodeFields, [&](const auto& row) { row.Of(node) = SampleOf(row.Of(node)); });
   const auto graph = Graph::Build({}, {node});
   ASSERT_TRUE(graph);
-#define NODE_FIELD(symbol, member, key, type, ...) EXPECT_EQ(graph->member(0), node.member) << key;
-#include "et_schema/fields.def"
+  ForEachMember(kNodeFields, kNodeFieldsOf<Graph>, [&](const auto& row, const auto& accessor) {
+    EXPECT_EQ(accessor.Of(*graph, 0), row.Of(node)) << row.name;
+  });
 }
 
 // Clamped: a file may hold anything.
@@ -78,13 +80,20 @@ TEST(Fields, TracingIsAtMostWhatItIsPartOf) {
 
 std::vector<std::pair<std::string, TraceMetadata>> HeaderSamples() {
   std::vector<std::pair<std::string, TraceMetadata>> samples;
-#define HEADER_FIELD(symbol, member, key, ...) \
-  samples.emplace_back(key, TraceMetadata{});  \
-  samples.back().second.member = SampleOf(samples.back().second.member);
-#define HEADER_PART(member, key, ...) HEADER_FIELD(, member, key)
-#define MACHINE_FIELD(member, key, ...) HEADER_FIELD(, machine.member, key)
-#define PLACEMENT_FIELD(member, key, ...) HEADER_FIELD(, placement.member, key)
-#include "et_schema/fields.def"
+  // `owner` has the members of a header that the table's rows are.
+  const auto add = [&](const auto& table, const auto& owner) {
+    ForEachMember(table, [&](const auto& row) {
+      samples.emplace_back(row.name, TraceMetadata{});
+      auto& value = row.Of(owner(samples.back().second));
+      value = SampleOf(value);
+    });
+  };
+  const auto header = [](TraceMetadata& metadata) -> TraceMetadata& { return metadata; };
+  add(kHeaderFields, header);
+  add(kClockFields, header);
+  add(kMachineFields, [](TraceMetadata& metadata) -> RecordedMachine& { return metadata.machine; });
+  add(kPlacementFields,
+      [](TraceMetadata& metadata) -> RankPlacement& { return metadata.placement; });
   TraceMetadata lists;
   lists.version = "1";
   lists.steps = {{"a step", 1, 2}};
@@ -113,8 +122,9 @@ TEST(Fields, OfHeadersAreInFilesAndInJson) {
     EXPECT_NE(JsonOf(path), without) << name;
   }
   const HeaderLists in_file = ListsOf(HeaderSamples().back().second);
-#define HEADER_LIST(key, ...) EXPECT_FALSE(in_file.key.empty()) << "no sample of " << #key;
-#include "et_schema/fields.def"
+  ForEachMember(kHeaderLists, [&](const auto& row) {
+    EXPECT_FALSE(row.Of(in_file).empty()) << "no sample of " << row.name;
+  });
 }
 
 // ---- docs/et_format.md ----
@@ -186,28 +196,31 @@ std::string TextOf(const T& value) {
   }
 }
 
-template <typename Type>
-void AddRow(PageRows& rows, std::string_view name, Written written,
-            const typename Type::Value& value) {
-  const std::string absent = written.always && written.absent.empty() ? ""
-                             : written.absent.empty()                 ? TextOf(value)
-                                                                      : std::string(written.absent);
-  rows[std::string(name)] = {std::string(Type::kName), absent};
+template <typename Table>
+void AddRows(PageRows& rows, const Table& table) {
+  ForEachAttribute(table, [&]<typename Row>(const Row& row) {
+    std::string absent(row.written.absent);
+    if constexpr (HasMember<Row>) {
+      absent = row.written.always || !absent.empty() ? absent : TextOf(row.Default());
+    }
+    rows[std::string(row.name)] = {std::string(WrittenAs<Row>::kName), absent};
+  });
 }
 
 TEST(FormatPage, HasEachAttributeOfNodes) {
   PageRows rows;
-#define ATTRIBUTE(symbol, name, type, value, written) \
-  AddRow<field::type>(rows, name, written, value);
-#include "et_schema/fields.def"
+  AddRows(rows, kAttributes);
   EXPECT_THAT(RowsOfPage("## Node: attributes"), testing::ContainerEq(rows));
 }
 
 TEST(FormatPage, HasEachAttributeOfTheHeader) {
   PageRows rows;
-#define HEADER_ATTRIBUTE(name, type, value, written) \
-  AddRow<field::type>(rows, name, written, value);
-#include "et_schema/fields.def"
+  AddRows(rows, kHeaderFields);
+  AddRows(rows, kMachineFields);
+  AddRows(rows, kPlacementFields);
+  AddRows(rows, kClockFields);
+  AddRows(rows, kHeaderLists);
+  AddRows(rows, std::tuple{kFormatMark, kNodeCountMark});
   EXPECT_THAT(RowsOfPage("## GlobalMetadata"), testing::ContainerEq(rows));
 }
 

@@ -1,9 +1,10 @@
-// Each row of fields.def under policies: kept as it is, or gone.
+// Each row of the tables of attributes under policies: kept as it is, or gone.
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 
 #include "converters/share/anonymize/anonymize.h"
+#include "et_schema/shared_fields.h"
 #include "tests/et_schema/field_samples.h"
 #include "tests/et_schema/scratch_directory.h"
 #include "tests/et_schema/trace_files.h"
@@ -15,11 +16,11 @@ namespace {
 Policy KeepAll() {
   auto policy = Policy::Load("replay");
   EXPECT_TRUE(policy) << policy.error().message;
-#define POLICY(symbol, name, sharing)                                               \
-  if ((sharing).actions.find('k') != std::string_view::npos) {                      \
-    policy->actions.at(static_cast<std::size_t>(Field::k##symbol)) = Action::kKeep; \
+  for (const SharedField& field : kSharedFields) {
+    if (field.sharing.may.find('k') != std::string_view::npos) {
+      policy->actions.at(static_cast<std::size_t>(field.sharing.field)) = Action::kKeep;
+    }
   }
-#include "et_schema/fields.def"
   return *policy;
 }
 
@@ -68,11 +69,9 @@ TEST_F(SharedFields, GoWhereAPolicyDropsThem) {
     }
     ++dropped;
     Policy policy = KeepAll();
-#define POLICY(symbol, key, sharing)                                               \
-  if (sample.name == (key)) {                                                      \
-    policy.actions.at(static_cast<std::size_t>(Field::k##symbol)) = Action::kDrop; \
-  }
-#include "et_schema/fields.def"
+    const auto field = std::ranges::find(kSharedFields, sample.name, &SharedField::name);
+    ASSERT_NE(field, kSharedFields.end()) << sample.name;
+    policy.actions.at(static_cast<std::size_t>(field->sharing.field)) = Action::kDrop;
     Node without = sample.without;
     without.id = 0;
     EXPECT_EQ(Share(policy, {sample.with}).at(0), without) << sample.name;
@@ -82,24 +81,23 @@ TEST_F(SharedFields, GoWhereAPolicyDropsThem) {
 
 TEST_F(SharedFields, OfTheHeaderToo) {
   TraceMetadata metadata;
-#define HEADER_FIELD(symbol, member, ...) metadata.member = SampleOf(metadata.member);
-#define HEADER_PART(member, ...) metadata.member = SampleOf(metadata.member);
-#include "et_schema/fields.def"
+  const auto set_sample = [&](const auto& row) { row.Of(metadata) = SampleOf(row.Of(metadata)); };
+  ForEachMember(kHeaderFields, set_sample);
+  ForEachMember(kClockFields, set_sample);
   metadata.rank = 0;
   metadata.world_size = 1;
   metadata.source = "pytorch";
   Policy policy = KeepAll();
   Share(policy, {PlainNode()}, metadata);
   EXPECT_EQ(metadata_, metadata);
-  const TraceMetadata absent;
-#define HEADER_FIELD(symbol, member, name, type, value, written, json, sharing)    \
-  if ((sharing).actions.find('d') != std::string_view::npos) {                     \
-    policy = KeepAll();                                                            \
-    policy.actions.at(static_cast<std::size_t>(Field::k##symbol)) = Action::kDrop; \
-    Share(policy, {PlainNode()}, metadata);                                        \
-    EXPECT_EQ(metadata_.member, absent.member) << name;                            \
-  }
-#include "et_schema/fields.def"
+  ForEachMember(kHeaderFields, [&](const auto& row) {
+    if (row.sharing.may.find('d') != std::string_view::npos) {
+      policy = KeepAll();
+      policy.actions.at(static_cast<std::size_t>(row.sharing.field)) = Action::kDrop;
+      Share(policy, {PlainNode()}, metadata);
+      EXPECT_EQ(row.Of(metadata_), row.Default()) << row.name;
+    }
+  });
 }
 
 }  // namespace

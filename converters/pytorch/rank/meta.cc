@@ -14,6 +14,7 @@
 #include "converters/text_file.h"
 #include "core/median.h"
 #include "core/metrics.h"
+#include "et_schema/header_fields.h"
 
 namespace reprise::pytorch {
 
@@ -143,8 +144,7 @@ RankPlacement MetaPlacement(const simdjson::dom::element& root, Diagnostics& dia
       diagnostics.Count("placement_unreadable", key);
     }
   };
-#define PLACEMENT_FIELD(member, name, ...) take(name, placement.member);
-#include "et_schema/fields.def"
+  ForEachMember(kPlacementFields, [&](const auto& row) { take(row.name, row.Of(placement)); });
   return placement;
 }
 

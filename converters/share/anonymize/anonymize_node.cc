@@ -1,4 +1,5 @@
 #include "converters/share/anonymize/anonymizer.h"
+#include "et_schema/node_fields.h"
 
 // Fields that a policy cannot drop are taken too: what is counted is the whole trace.
 
@@ -19,9 +20,7 @@ Node Anonymizer::Apply(const Node& node) {
   Who(node, out);
   Edges(node, out);
   Times(node, out);
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, json, sharing) \
-  Share<(sharing).kept>(Field::k##symbol, written, node.member, value, out.member, &node);
-#include "et_schema/fields.def"
+  ForEachMember(kNodeFields, [&](const auto& row) { Share(row, node, out, &node); });
   // Counted operations would give rounded sizes away.
   if (Keep(Field::kNumOps, node.num_ops >= 0) && setting_.sizes.Exact()) {
     out.num_ops = node.num_ops;
@@ -89,9 +88,7 @@ void Anonymizer::Times(const Node& in, Node& out) {
 DeviceWork Anonymizer::Device(const Node& node) {
   const DeviceWork& in = *node.device_work;
   DeviceWork out;
-#define DEVICE_FIELD(symbol, member, name, type, value, written, sharing) \
-  Share<(sharing).kept>(Field::k##symbol, written, in.member, value, out.member, &node);
-#include "et_schema/fields.def"
+  ForEachMember(kDeviceFields, [&](const auto& row) { Share(row, in, out, &node); });
   if (in.correlation >= 0) {
     const Action action = Take(Field::kCorrelation);
     out.correlation = action == Action::kKeep  ? in.correlation
@@ -104,13 +101,7 @@ DeviceWork Anonymizer::Device(const Node& node) {
 CommSpec Anonymizer::Comm(const Node& node) {
   const CommSpec& in = *node.comm;
   CommSpec out;
-#define COMM_FIELD(symbol, member, name, type, value, written, json, sharing) \
-  Share<(sharing).kept>(Field::k##symbol, written, in.member, value, out.member, &node);
-#define COMM_PART(symbol, member, name, type, value, written, json, of) \
-  if (setting_.policy.Of(Field::k##of) == Action::kKeep) {              \
-    out.member = in.member;                                             \
-  }
-#include "et_schema/fields.def"
+  ForEachMember(kTransferFields, [&](const auto& row) { Share(row, in, out, &node); });
   out.group = Take(Field::kPgName) == Action::kKeep ? in.group : MappedGroup(in.group);
   out.bytes_known = in.bytes_known && setting_.policy.Of(Field::kCommBytes) == Action::kKeep;
   Keep(Field::kCommBytes);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "et_schema/header_fields.h"
+
 namespace reprise {
 
 void FieldTally::Add(const FieldTally& other) {
@@ -10,6 +12,27 @@ void FieldTally::Add(const FieldTally& other) {
       counts[field][action] += other.counts[field][action];
     }
   }
+}
+
+std::int64_t Anonymizer::KeptNumber(Kept kept, std::int64_t value, const Node* node) const {
+  const TimeMap& times = setting_.times;
+  switch (kept) {
+    case Kept::kSize:
+      return setting_.sizes.At(value);
+    case Kept::kTime:
+      return times.At(value);
+    case Kept::kUntilEnd: {
+      const std::int64_t end_ns = node->start_ns + node->duration_ns;
+      return times.At(end_ns) - times.At(end_ns - value);
+    }
+    case Kept::kUntilStart:
+      return times.At(node->start_ns) - times.At(node->start_ns - value);
+    case Kept::kPlain:
+    case Kept::kName:
+    case Kept::kOwn:
+      break;
+  }
+  return value;
 }
 
 const std::string& Anonymizer::MappedName(const std::string& name) {
@@ -41,9 +64,7 @@ std::string Anonymizer::MappedGroup(const std::string& id) const {
 TraceMetadata Anonymizer::Header() {
   const TraceMetadata& in = renaming_.metadata;
   TraceMetadata out;
-#define HEADER_FIELD(symbol, member, name, type, value, written, json, sharing) \
-  Share<(sharing).kept>(Field::k##symbol, written, in.member, value, out.member, nullptr);
-#include "et_schema/fields.def"
+  ForEachMember(kHeaderFields, [&](const auto& row) { Share(row, in, out, nullptr); });
   out.version = HeaderText(Field::kVersion, in.version);
   out.source = HeaderText(Field::kSource, in.source);
   Clock(in, out);

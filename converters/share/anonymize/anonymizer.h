@@ -71,11 +71,12 @@ class Anonymizer {
   void Ranges(const TraceMetadata& in, TraceMetadata& out);
   void IndexRanges(const TraceMetadata& in, TraceMetadata& out);
 
-  // A field of fields.def by what its row says; what Kept::kOwn is, others do. `node` is where the
-  // field stands, or nullptr: in the header.
-  template <Kept kKept, typename T>
-  void Share(Field field, Written written, const T& in, const std::type_identity_t<T>& absent,
-             T& out, const Node* node);
+  // The member of a row by the row's rule; what Kept::kOwn is, others do. `node` is where the
+  // member is, or nullptr: in the header.
+  template <typename Row, typename Owner>
+  void Share(const Row& row, const Owner& in, Owner& out, const Node* node);
+  // A time or size that a policy keeps.
+  [[nodiscard]] std::int64_t KeptNumber(Kept kept, std::int64_t value, const Node* node) const;
   void Who(const Node& in, Node& out);
   void Edges(const Node& in, Node& out);
   void Times(const Node& in, Node& out);
@@ -102,33 +103,31 @@ class Anonymizer {
   std::unordered_map<std::string, std::string> names_, kernels_;
 };
 
-template <Kept kKept, typename T>
-void Anonymizer::Share(Field field, Written written, const T& in,
-                       const std::type_identity_t<T>& absent, T& out, const Node* node) {
+template <typename Row, typename Owner>
+void Anonymizer::Share(const Row& row, const Owner& in, Owner& out, const Node* node) {
+  using Value = typename Row::Value;
+  const auto& [field, may, presets, kept] = row.sharing;
+  const Value& value = row.Of(in);
+  Value& shared = row.Of(out);
+  const bool is_part = may.empty();  // what has the rule is counted
   // The default of a time or a size says that there is none.
-  const bool present = in != absent || (written.always && kKept == Kept::kPlain);
-  if (kKept == Kept::kOwn || !present) {
+  const bool present = !row.IsDefault(in) || (row.written.always && kept == Kept::kPlain);
+  if (kept == Kept::kOwn || !present) {
     return;
   }
-  const Action action = Take(field);
-  const TimeMap& times = setting_.times;
-  if constexpr (kKept == Kept::kName) {
-    out = action == Action::kKeep      ? in
-          : action == Action::kMap     ? MappedName(in)
-          : action == Action::kCoarsen ? ClassOf(*node)
-                                       : absent;
-  } else if (action == Action::kKeep) {
-    if constexpr (kKept == Kept::kPlain) {
-      out = in;
-    } else if constexpr (kKept == Kept::kSize) {
-      out = setting_.sizes.At(in);
-    } else if constexpr (kKept == Kept::kTime) {
-      out = times.At(in);
-    } else if constexpr (kKept == Kept::kUntilEnd) {
-      const std::int64_t end_ns = node->start_ns + node->duration_ns;
-      out = times.At(end_ns) - times.At(end_ns - in);
-    } else if constexpr (kKept == Kept::kUntilStart) {
-      out = times.At(node->start_ns) - times.At(node->start_ns - in);
+  const Action action = is_part ? setting_.policy.Of(field) : Take(field);
+  if constexpr (std::is_same_v<Value, std::string>) {
+    if (action == Action::kMap) {
+      shared = MappedName(value);
+    } else if (action == Action::kCoarsen) {
+      shared = ClassOf(*node);
+    }
+  }
+  if (action == Action::kKeep) {
+    if constexpr (std::is_same_v<Value, std::int64_t>) {
+      shared = KeptNumber(kept, value, node);
+    } else {
+      shared = value;
     }
   }
 }

@@ -12,27 +12,15 @@
 #include "core/input_file.h"
 #include "core/parse_json.h"
 #include "core/text.h"
+#include "et_schema/shared_fields.h"
 
 namespace reprise {
 namespace {
 
-// Actions by their letters in fields.def.
+// Actions by the letters of a SharingRule.
 constexpr std::string_view kActionLetters = "dkmc";
-struct FieldRow {
-  std::string_view name;
-  SharingRule rule;
-};
-constexpr auto kFields = [] {
-  std::array<FieldRow, kFieldCount> rows{};
-#define POLICY(symbol, name, sharing) rows[(sharing).place] = {name, sharing};
-#include "et_schema/fields.def"
-  return rows;
-}();
-static_assert(std::none_of(kFields.begin(), kFields.end(),
-                           [](const FieldRow& row) { return row.name.empty(); }),
-              "two fields have the same place");
 
-// In the order of the letters of a SharingRule.
+// In the order of SharingRule::presets.
 struct Preset {
   std::string_view name, description, durations;
 };
@@ -46,12 +34,12 @@ constexpr std::array<Preset, 3> kPresets = {
       "keep"},
      {"statistics", "Times and bytes by class of operation, without a graph.", "grid:1000"}}};
 
-bool Allows(const FieldRow& row, Action action) {
-  return row.rule.actions.find(kActionLetters[static_cast<std::size_t>(action)]) !=
+bool Allows(const SharedField& row, Action action) {
+  return row.sharing.may.find(kActionLetters[static_cast<std::size_t>(action)]) !=
          std::string_view::npos;
 }
 
-std::string AllowedActions(const FieldRow& row) {
+std::string AllowedActions(const SharedField& row) {
   std::vector<std::string_view> names;
   for (std::size_t action = 0; action < kActionCount; ++action) {
     if (Allows(row, static_cast<Action>(action))) {
@@ -63,8 +51,8 @@ std::string AllowedActions(const FieldRow& row) {
 
 Status SetAction(const std::string& key, const std::string& value, const std::string& origin,
                  Policy& policy) {
-  const auto field = std::ranges::find(kFields, key, &FieldRow::name);
-  if (field == kFields.end()) {
+  const auto field = std::ranges::find(kSharedFields, key, &SharedField::name);
+  if (field == kSharedFields.end()) {
     return BadInput(
         fmt::format("{}: no field is called \"{}\" (docs/policies.md lists them)", origin, key));
   }
@@ -73,17 +61,17 @@ Status SetAction(const std::string& key, const std::string& value, const std::st
     return BadInput(fmt::format("{}: field \"{}\" cannot be \"{}\", expected one of: {}", origin,
                                 key, value, AllowedActions(*field)));
   }
-  policy.actions.at(static_cast<std::size_t>(field - kFields.begin())) = *action;
+  policy.actions.at(static_cast<std::size_t>(field - kSharedFields.begin())) = *action;
   return {};
 }
 
 Status CheckRequired(const std::string& origin, const Policy& policy) {
   for (std::size_t i = 0; i < kFieldCount; ++i) {
-    if (policy.actions[i] == Action::kDrop && !Allows(kFields[i], Action::kDrop)) {
+    if (policy.actions[i] == Action::kDrop && !Allows(kSharedFields[i], Action::kDrop)) {
       return BadInput(
           fmt::format("{}: \"{}\" is missing, without which a trace is none; give one "
                       "of: {}",
-                      origin, kFields[i].name, AllowedActions(kFields[i])));
+                      origin, kSharedFields[i].name, AllowedActions(kSharedFields[i])));
     }
   }
   return {};
@@ -100,7 +88,9 @@ Result<Rounding> RoundingOf(const nlohmann::json& json, const std::string& key,
 
 }  // namespace
 
-std::string_view Name(Field field) { return kFields.at(static_cast<std::size_t>(field)).name; }
+std::string_view Name(Field field) {
+  return kSharedFields.at(static_cast<std::size_t>(field)).name;
+}
 
 Result<Rounding> ParseRounding(std::string_view text) {
   constexpr std::string_view kGridPrefix = "grid:";
@@ -177,9 +167,9 @@ Result<std::string> PolicyText(std::string_view preset) {
                                      {"description", kPresets[i].description},
                                      {"durations", kPresets[i].durations},
                                      {"shapes", "keep"}};
-      for (const FieldRow& row : kFields) {
+      for (const SharedField& row : kSharedFields) {
         json["fields"][row.name] =
-            Name(static_cast<Action>(kActionLetters.find(row.rule.presets[i])));
+            Name(static_cast<Action>(kActionLetters.find(row.sharing.presets[i])));
       }
       return json.dump(1) + "\n";
     }

@@ -9,7 +9,7 @@
 
 #include "core/enum_names.h"
 #include "core/result.h"
-#include "et_schema/field_types.h"
+#include "et_schema/sharing.h"
 
 namespace reprise {
 
@@ -22,16 +22,6 @@ enum class Action : std::uint8_t {
 REPRISE_NAMES(Action, "drop", "keep", "map", "coarsen");
 inline constexpr std::size_t kActionCount = kNamesOf<Action>.size();
 
-// What a trace set holds, as policies name it (docs/policies.md has the meaning), in the order in
-// which policies are printed.
-enum class Field : std::uint8_t {
-#define POLICY(symbol, name, sharing) k##symbol = (sharing).place,
-#include "et_schema/fields.def"
-};
-inline constexpr std::size_t kFieldCount = 0
-#define POLICY(...) +1
-#include "et_schema/fields.def"
-    ;
 [[nodiscard]] std::string_view Name(Field field);
 
 // How numbers of one sort (times in ns, dimensions in elements) are made less exact.

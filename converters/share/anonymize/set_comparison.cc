@@ -6,6 +6,7 @@
 #include <set>
 
 #include "converters/share/anonymize/coarsening.h"
+#include "et_schema/node_fields.h"
 
 namespace reprise {
 namespace {
@@ -86,11 +87,16 @@ class AnonymizedRank {
       return "type";
     }
     // What every preset keeps is what a replay goes by.
-#define NODE_FIELD(symbol, member, name, type, value, written, storage, json, sharing) \
-  if ((sharing).presets == kKeptByAllPresets && a_.member(i) != b_.member(i)) {        \
-    return name;                                                                       \
-  }
-#include "et_schema/fields.def"
+    const char* what = nullptr;
+    ForEachMember(kNodeFieldsOf<Graph>, [&](const auto& row) {
+      if (what == nullptr && row.sharing.presets == kKeptByAllPresets &&
+          row.Of(a_, i) != row.Of(b_, i)) {
+        what = row.name.data();
+      }
+    });
+    if (what != nullptr) {
+      return what;
+    }
     if (a_.order()[i] != b_.order()[i]) {
       return "order";
     }
