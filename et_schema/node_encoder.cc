@@ -154,7 +154,8 @@ void PutFields(const Table& table, const Node& node, std::int32_t rank, const Ow
     if constexpr (!HasMember<Row> || HasOwn<Row>) {
       PutOwn(Of<Row::kAttribute>{}, {row.name, node, rank}, out);
     } else {
-      out.PutIf<WrittenAs<Row>>(row.written.always || !row.IsDefault(owner), row.name, row.Of(owner));
+      out.PutIf<WrittenAs<Row>>(row.written.always || !row.IsDefault(owner), row.name,
+                                row.Of(owner));
     }
   });
 }

@@ -271,8 +271,8 @@ def check_skips():
                 yield f"{name}:{number}: skip for a reason of tests/needs.def: {line.strip()}"
 
 
-# A namespace, a type's definition, or a brace; of "struct A::B {" no name.
-SCOPES = re.compile(r"namespace\s*([\w:]*)\s*\{|\b(?:struct|class|union)\s+(\w+)\b(?!\s*::)[^;{}()=]*\{|[{}]")
+# A namespace, a type's definition, or a brace; of "struct A::B {" and of a specialisation no name.
+SCOPES = re.compile(r"namespace\s*([\w:]*)\s*\{|\b(?:struct|class|union)\s+(\w+)\b(?!\s*(?:::|<))[^;{}()=]*\{|[{}]")
 
 
 def types_of(path):
