@@ -27,13 +27,18 @@ Result<Json> Parse(std::string_view text, const std::string& origin) {
   REPRISE_TRY(CheckJsonText(text, origin));
   std::string twice;
   Json json;
+  const auto no_json = [&origin](const std::string& at, const std::exception& error) {
+    return BadInput(
+        fmt::format("{}: {}no JSON ({}); expected a machine file (docs/machine_format.md); "
+                    "`reprise list machines` shows the built-in ones",
+                    origin, at, JsonProblem(error.what())));
+  };
   try {
     json = ParseJson<Json>(text, twice);
-  } catch (const Json::exception& error) {
-    return BadInput(
-        fmt::format("{}: byte {}: no JSON ({}); expected a machine file (docs/machine_format.md); "
-                    "`reprise list machines` shows the built-in ones",
-                    origin, error.byte, JsonProblem(error.what())));
+  } catch (const Json::parse_error& error) {
+    return no_json(fmt::format("byte {}: ", error.byte), error);
+  } catch (const Json::exception& error) {  // a number beyond all
+    return no_json("", error);
   }
   if (!twice.empty()) {
     return BadInput(fmt::format("{}: the key '{}' stands twice in one object; remove one", origin,

@@ -61,6 +61,21 @@ std::int64_t Statement::Int(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
 
+StoredAs Statement::StoredType(int column) const {
+  switch (sqlite3_column_type(statement_.get(), column)) {
+    case SQLITE_INTEGER:
+      return StoredAs::kInteger;
+    case SQLITE_FLOAT:
+      return StoredAs::kReal;
+    case SQLITE_TEXT:
+      return StoredAs::kText;
+    case SQLITE_BLOB:
+      return StoredAs::kBytes;
+    default:
+      return StoredAs::kNothing;
+  }
+}
+
 double Statement::Real(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL
              ? std::numeric_limits<double>::quiet_NaN()

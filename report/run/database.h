@@ -16,6 +16,8 @@
 
 namespace reprise {
 
+enum class StoredAs : std::uint8_t { kNothing, kInteger, kReal, kText, kBytes };
+
 // A prepared statement. Bind, then Finish (no rows wanted) or Next until it returns false.
 class Statement {
  public:
@@ -34,7 +36,9 @@ class Statement {
   [[nodiscard]] Result<bool> Next();
 
   [[nodiscard]] std::int64_t Int(int column) const;
-  [[nodiscard]] double Real(int column) const;  // NULL reads as NaN
+  [[nodiscard]] double Real(int column) const;
+  // As what the current row's value is stored.
+  [[nodiscard]] StoredAs StoredType(int column) const;  // NULL reads as NaN
   // Others may have written the file: as it may be shown (core/shown_text.h).
   [[nodiscard]] std::string Text(int column) const { return ShownText(View(column)); }
   [[nodiscard]] std::string_view View(int column) const;  // until the next row

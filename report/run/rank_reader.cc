@@ -61,7 +61,15 @@ struct RankTables {
       if (!more) {
         return {};
       }
-      rows.push_back(ReadRow<Row>(select));
+      Result<Row> row = ReadRow<Row>(select);
+      if (!row) {
+        return BadInput(
+            fmt::format("{}: rank {}: {}: a value of another type or size than docs/run_format.md "
+                        "says; restore "
+                        "the file from a copy",
+                        path, rank, row.error().message));
+      }
+      rows.push_back(std::move(*row));
     }
   }
 };
@@ -72,6 +80,14 @@ Status ReadSharedTables(const RankTables& tables, RankData& data) {
     REPRISE_TRY(tables.Read(data.joules));
   }
   REPRISE_TRY(tables.Read(data.collectives));
+  for (const CollectiveInfo& one : data.collectives) {
+    if (one.group_size < 1) {
+      return BadInput(fmt::format(
+          "{}: rank {}: the transfer of node {} has a group of {} members; restore the file from a "
+          "copy",
+          tables.path, tables.rank, one.node_id, one.group_size));
+    }
+  }
   REPRISE_TRY(tables.Read(data.steps));
   REPRISE_TRY(tables.Read(data.devices));
   REPRISE_TRY(tables.Read(data.meters));

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/records.h"
@@ -141,14 +142,47 @@ template <typename Row>
   return columns;
 }
 
-// The current row of a SELECT of SelectedColumns().
+// Whether a value of the current row is one that the column and its member can have.
+template <typename Member>
+[[nodiscard]] bool IsOfColumn(const Statement& row, int index, ColumnType type,
+                              const Member& /*member*/) {
+  const StoredAs stored = row.StoredType(index);
+  switch (type) {
+    case ColumnType::kInteger:
+      if constexpr (std::is_integral_v<Member> && !std::is_same_v<Member, bool>) {
+        return stored == StoredAs::kInteger && std::in_range<Member>(row.Int(index));
+      }
+      return stored == StoredAs::kInteger;
+    case ColumnType::kBoolean:
+    case ColumnType::kId:
+      return stored == StoredAs::kInteger;
+    case ColumnType::kReal:
+      return stored == StoredAs::kReal || stored == StoredAs::kInteger ||
+             stored == StoredAs::kNothing;
+    case ColumnType::kText:
+    case ColumnType::kLines:
+      return stored == StoredAs::kText || stored == StoredAs::kNothing;
+  }
+  return false;
+}
+
+// The current row of a SELECT of SelectedColumns(). Bad input names the column whose value is none
+// that it can have.
 template <typename Row>
-[[nodiscard]] Row ReadRow(const Statement& select) {
+[[nodiscard]] Result<Row> ReadRow(const Statement& select) {
   Row row{};
   int index = 0;
+  std::string_view wrong;
   VisitColumns(row, [&](const RunColumn& column, auto& member) {
+    if (!IsOfColumn(select, index, column.type, member)) {
+      wrong = column.name;
+    }
     Restore(select, index++, column.type, member);
   });
+  if (!wrong.empty()) {
+    return BadInput(
+        std::string("table ").append(TableName(&row)).append(", column ").append(wrong));
+  }
   return row;
 }
 
