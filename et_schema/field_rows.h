@@ -21,36 +21,34 @@ struct Inner {
 };
 
 // What a member pointer or an Inner is a member of, and its type.
-template <typename Member>
-struct MemberTraits;
-template <typename T, typename C>
-struct MemberTraits<T C::*> {
+template <typename C, typename T>
+struct MemberTraits {
   using Class = C;
   using Value = T;
 };
+template <typename C, typename T>
+MemberTraits<C, T> TraitsOf(T C::*);
 template <typename A, typename B, typename C, typename T, A C::*kOuter, T B::*kInner>
-struct MemberTraits<Inner<kOuter, kInner>> {
-  using Class = C;
-  using Value = T;
-};
+MemberTraits<C, T> TraitsOf(Inner<kOuter, kInner>);
 
 // Has the default of each member: what readers assume, and what IfSet() does not write.
 template <typename T>
 inline const T kDefault{};
 
-struct Usual {};
+struct Usual {};  // the type is field::UsualType
 // An attribute that is one member: kMember is a pointer to it, or an Inner. `Type` is the one of
 // field_types.h as which it is written, if not the usual one.
 template <auto kMember, typename Type, Attribute kId>
 struct FieldRow {
-  using Class = typename MemberTraits<std::remove_cv_t<decltype(kMember)>>::Class;
-  using Value = typename MemberTraits<std::remove_cv_t<decltype(kMember)>>::Value;
+  using Class = typename decltype(TraitsOf(kMember))::Class;
+  using Value = typename decltype(TraitsOf(kMember))::Value;
   using As = Type;
   static constexpr Attribute kAttribute = kId;
 
   std::string_view name;  // in files
   Written written = IfSet();
-  int json = 0;               // place among the keys; from 100 on only if it is not the default
+  // Place among the keys; from 100 on only if the value is not the default. All 0: as in the table.
+  int json = 0;
   std::string_view key = {};  // in JSON, if not the name
   SharingRule sharing = {};
 
@@ -64,8 +62,10 @@ struct FieldRow {
 };
 template <Attribute kId, auto kMember, typename Type = Usual>
 using NodeField = FieldRow<kMember, Type, kId>;
+// Attributes of the header have no enumerator.
+inline constexpr Attribute kNoAttribute{255};
 template <auto kMember, typename Type = Usual>
-using HeaderField = FieldRow<kMember, Type, Attribute{255}>;
+using HeaderField = FieldRow<kMember, Type, kNoAttribute>;
 
 // An attribute of a node that follows from several members: node_encoder.cc and node_decode.cc.
 template <Attribute kId, typename Type>
@@ -79,12 +79,15 @@ struct ComputedField {
 
 // The type as which a row's value is written.
 template <typename Row>
-struct RowType : std::type_identity<typename Row::As> {};
-template <auto kMember, Attribute kId>
-struct RowType<FieldRow<kMember, Usual, kId>>
-    : field::UsualType<typename FieldRow<kMember, Usual, kId>::Value> {};
+consteval auto WrittenType() {
+  if constexpr (std::is_same_v<typename Row::As, Usual>) {
+    return field::UsualType<typename Row::Value>();
+  } else {
+    return typename Row::As();
+  }
+}
 template <typename Row>
-using WrittenAs = typename RowType<Row>::type;
+using WrittenAs = decltype(WrittenType<Row>());
 
 // Calls `visit(row)` for each row of a table.
 template <typename Table, typename Visit>

@@ -95,33 +95,32 @@ struct TextList : Typed<Shape::kTexts> {
 
 // The type as which a member of type T is written, unless its row says another.
 template <typename T>
-struct UsualType;
-template <typename Enum>
-requires std::is_enum_v<Enum>
-struct UsualType<Enum> : std::type_identity<Named<Enum>> {
-};
-template <>
-struct UsualType<CommKind> : std::type_identity<Collective> {};
-template <>
-struct UsualType<bool> : std::type_identity<Bool> {};
-template <>
-struct UsualType<std::int32_t> : std::type_identity<Int32> {};
-template <>
-struct UsualType<std::int64_t> : std::type_identity<Int64> {};
-template <>
-struct UsualType<double> : std::type_identity<Double> {};
-template <>
-struct UsualType<std::string> : std::type_identity<Text> {};
-template <>
-struct UsualType<std::string_view> : std::type_identity<Text> {};
-template <>
-struct UsualType<std::array<std::int32_t, 3>> : std::type_identity<Int32Triple> {};
-template <>
-struct UsualType<std::vector<std::int64_t>> : std::type_identity<Int64List> {};
-template <>
-struct UsualType<std::vector<std::uint64_t>> : std::type_identity<Uint64List> {};
-template <>
-struct UsualType<std::vector<std::string>> : std::type_identity<TextList> {};
+consteval auto UsualType() {
+  if constexpr (std::is_same_v<T, CommKind>) {
+    return Collective();
+  } else if constexpr (std::is_enum_v<T>) {
+    return Named<T>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return Bool();
+  } else if constexpr (std::is_same_v<T, std::int32_t>) {
+    return Int32();
+  } else if constexpr (std::is_same_v<T, std::int64_t>) {
+    return Int64();
+  } else if constexpr (std::is_same_v<T, double>) {
+    return Double();
+  } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+    return Text();
+  } else if constexpr (std::is_same_v<T, std::array<std::int32_t, 3>>) {
+    return Int32Triple();
+  } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+    return Int64List();
+  } else if constexpr (std::is_same_v<T, std::vector<std::uint64_t>>) {
+    return Uint64List();
+  } else {
+    static_assert(std::is_same_v<T, std::vector<std::string>>);
+    return TextList();
+  }
+}
 
 }  // namespace field
 }  // namespace reprise

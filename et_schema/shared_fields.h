@@ -87,14 +87,16 @@ constexpr bool CanBeKept(const Row& row) {
          (kept == Kept::kName ? std::is_same_v<typename Row::Value, std::string>
                               : std::is_same_v<typename Row::Value, std::int64_t>);
 }
-static_assert([] {
-  bool all = true;
-  const auto check = [&](const auto& row) { all = all && CanBeKept(row); };
-  ForEachMember(kNodeFields, check);
-  ForEachMember(kDeviceFields, check);
-  ForEachMember(kTransferFields, check);
-  ForEachMember(kHeaderFields, check);
-  return all;
-}());
+static_assert(
+    [] {
+      bool all = true;
+      const auto check = [&](const auto& row) { all = all && CanBeKept(row); };
+      ForEachMember(kNodeFields, check);
+      ForEachMember(kDeviceFields, check);
+      ForEachMember(kTransferFields, check);
+      ForEachMember(kHeaderFields, check);
+      return all;
+    }(),
+    "a rule that does not fit its member's type");
 
 }  // namespace reprise
