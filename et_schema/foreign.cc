@@ -5,15 +5,13 @@
 #include <algorithm>
 
 #include "core/utf8.h"
-#include "et_schema/et_def.pb.h"
+#include "et_schema/foreign_value.h"
 #include "et_schema/header_fields.h"
 #include "et_schema/metadata_codec.h"
 #include "et_schema/node_stream.h"
 
 namespace reprise {
 namespace {
-
-namespace pb = ChakraProtoMsg;
 
 const ForeignAttribute* FindIn(const std::vector<ForeignAttribute>& attributes,
                                std::string_view name) {
@@ -22,72 +20,47 @@ const ForeignAttribute* FindIn(const std::vector<ForeignAttribute>& attributes,
   return it == attributes.end() ? nullptr : &*it;
 }
 
-template <typename List, typename Values>
-void Fill(List& list, const Values& values) {
-  for (const auto& value : values) {
-    list.add_values(value);
+// Calls `visit(text)` for each text of a node.
+void ForEachText(auto& node, const auto& visit) {
+  visit(node.name);
+  for (auto* side : {&node.inputs, &node.outputs}) {
+    visit(side->values);
+    visit(side->shapes);
+    visit(side->types);
   }
-}
-
-template <typename CleanText>
-void FillValue(const ForeignAttribute& from, const CleanText& clean, pb::AttributeProto& to) {
-  if (const auto* i = std::get_if<std::int64_t>(&from.value)) {
-    to.set_int64_val(*i);
-  } else if (const auto* b = std::get_if<bool>(&from.value)) {
-    to.set_bool_val(*b);
-  } else if (const auto* d = std::get_if<double>(&from.value)) {
-    to.set_double_val(*d);
-  } else if (const auto* text = std::get_if<std::string>(&from.value)) {
-    to.set_string_val(clean(*text));
-  } else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&from.value)) {
-    Fill(*to.mutable_int64_list(), *ints);
-  } else if (const auto* doubles = std::get_if<std::vector<double>>(&from.value)) {
-    Fill(*to.mutable_double_list(), *doubles);
-  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&from.value)) {
-    for (const std::string& entry : *texts) {
-      to.mutable_string_list()->add_values(clean(entry));
+  for (auto& attribute : node.attributes) {
+    visit(attribute.name);
+    if (auto* text = std::get_if<std::string>(&attribute.value)) {
+      visit(*text);
+    } else if (auto* texts = std::get_if<std::vector<std::string>>(&attribute.value)) {
+      std::for_each(texts->begin(), texts->end(), visit);
     }
   }
 }
 
-// Through the wire form, so that there is one place that says what a foreign node means.
-class WireDecoder : public ForeignDecoder {
+class RawDecoder : public ForeignDecoder {
  public:
-  WireDecoder(std::string path, bool native) : path_(std::move(path)), decoder_(path_) {
+  RawDecoder(std::string path, bool native) : path_(std::move(path)), decoder_(path_) {
     decoder_.set_native(native);
   }
 
-  Result<Node> Decode(const ForeignNode& from) override {
-    message_.Clear();
-    message_.set_id(from.id);
-    message_.set_name(Clean(from.name));
-    // Beyond the enum's numbers: kept, and counted by the decoder.
-    message_.set_type(static_cast<pb::NodeType>(from.type));
-    message_.mutable_data_deps()->Add(from.data_deps.begin(), from.data_deps.end());
-    message_.set_start_time_micros(from.start_micros);
-    message_.set_duration_micros(from.duration_micros.value_or(0));
-    FillIo(from.inputs, *message_.mutable_inputs());
-    FillIo(from.outputs, *message_.mutable_outputs());
+  Result<Node> Decode(const ForeignNode& foreign) override {
+    const ForeignNode& from = Valid(foreign);
+    RawNode& raw = decoder_.raw();
+    raw.Clear();
+    raw.id = from.id;
+    raw.name = from.name;
+    raw.type = from.type;
+    raw.data_deps = from.data_deps;
+    raw.start_micros = from.start_micros;
+    raw.duration_micros = from.duration_micros.value_or(0);
+    raw.inputs = {from.inputs.values, from.inputs.shapes, from.inputs.types};
+    raw.outputs = {from.outputs.values, from.outputs.shapes, from.outputs.types};
     for (const ForeignAttribute& attribute : from.attributes) {
-      pb::AttributeProto& to = *message_.add_attr();
-      to.set_name(Clean(attribute.name));
-      FillValue(
-          attribute, [this](const std::string& text) { return Clean(text); }, to);
+      raw.Add(attribute.name, ForeignValue(attribute));
     }
-    if (invalid_texts_ > 0) {
-      Diagnostics found;
-      found.Count("invalid_utf8",
-                  fmt::format("{}: node {} at byte {}", path_, from.id, from.offset),
-                  invalid_texts_);
-      decoder_.Add(found);
-      invalid_texts_ = 0;
-    }
-    bytes_.clear();
+    decoder_.DecodeRaw(from.offset, view_);
     Node node;
-    if (!message_.AppendPartialToString(&bytes_) || !decoder_.Decode(bytes_, from.offset, view_)) {
-      return BadInput(
-          fmt::format("{}: node {} at byte {} is too large", path_, from.id, from.offset));
-    }
     CopyHeader(view_, node);
     if (!DecodeArgs(view_.args, node.inputs, node.outputs)) {
       return BadInput(fmt::format("{}: node {} at byte {}: arguments cannot be decoded", path_,
@@ -99,27 +72,26 @@ class WireDecoder : public ForeignDecoder {
   const Diagnostics& diagnostics() override { return decoder_.diagnostics(); }
 
  private:
-  // protobuf complains on stderr about strings that are not UTF-8.
-  std::string Clean(const std::string& text) {
-    if (IsValidUtf8(text)) {
-      return text;
+  // The node, with valid UTF-8 in its texts; counts those that were not.
+  const ForeignNode& Valid(const ForeignNode& from) {
+    std::uint64_t invalid = 0;
+    ForEachText(from, [&](const std::string& text) { invalid += IsValidUtf8(text) ? 0 : 1; });
+    if (invalid == 0) {
+      return from;
     }
-    ++invalid_texts_;
-    return ReplaceInvalidUtf8(text);
-  }
-
-  void FillIo(const ForeignIo& from, pb::IOInfo& to) {
-    to.set_values(Clean(from.values));
-    to.set_shapes(Clean(from.shapes));
-    to.set_types(Clean(from.types));
+    Diagnostics found;
+    found.Count("invalid_utf8", fmt::format("{}: node {} at byte {}", path_, from.id, from.offset),
+                invalid);
+    decoder_.Add(found);
+    valid_ = from;
+    ForEachText(valid_, [](std::string& text) { text = ReplaceInvalidUtf8(text); });
+    return valid_;
   }
 
   std::string path_;
   NodeDecoder decoder_;
-  pb::Node message_;
   NodeView view_;
-  std::string bytes_;
-  std::uint64_t invalid_texts_ = 0;
+  ForeignNode valid_;
 };
 
 }  // namespace
@@ -151,7 +123,7 @@ const ForeignAttribute* ForeignHeader::Find(std::string_view attribute) const {
 }
 
 std::unique_ptr<ForeignDecoder> ForeignDecoder::Create(const std::string& path, bool native) {
-  return std::make_unique<WireDecoder>(path, native);
+  return std::make_unique<RawDecoder>(path, native);
 }
 
 Result<std::optional<TraceMetadata>> DecodeNativeHeader(const ForeignHeader& header,
@@ -160,23 +132,8 @@ Result<std::optional<TraceMetadata>> DecodeNativeHeader(const ForeignHeader& hea
   if (header.Find(kFormatMark.name) == nullptr) {
     return std::nullopt;
   }
-  const auto clean = [](const std::string& text) { return ReplaceInvalidUtf8(text); };
-  pb::GlobalMetadata message;
-  message.set_version(clean(header.version));
-  for (const ForeignAttribute& attribute : header.attributes) {
-    if (attribute.name != kNodeCountMark.name) {  // of the file that it was, which is whole
-      pb::AttributeProto& to = *message.add_attr();
-      to.set_name(clean(attribute.name));
-      FillValue(attribute, clean, to);
-    }
-  }
-  RawMetadata raw;
-  const std::string bytes = message.SerializeAsString();
-  if (!raw.Parse(bytes)) {
-    return BadInput(fmt::format("{}: its header cannot be read", path));
-  }
   MetadataExtras extras;
-  TraceMetadata metadata = DecodeMetadata(raw, extras, diagnostics);
+  TraceMetadata metadata = DecodeMetadata(header, extras, diagnostics);
   if (extras.format > kFormatVersion) {
     return LaterFormat(path, extras.format);
   }

@@ -7,6 +7,7 @@
 
 #include "core/utf8.h"
 #include "et_schema/attribute_writer.h"
+#include "et_schema/foreign_value.h"
 #include "et_schema/header_fields.h"
 #include "et_schema/header_lists.h"
 #include "et_schema/node_encoder.h"
@@ -19,7 +20,7 @@ std::string CleanText(std::string_view text) { return ReplaceInvalidUtf8(text); 
 
 // False: of no type that this attribute can have.
 template <typename Type, typename Value>
-bool ReadAttribute(const RawAttribute& raw, Value& out) {
+bool ReadAttribute(const auto& raw, Value& out) {
   if constexpr (Type::kShape == field::Shape::kText) {
     std::string_view text;
     const bool is_text = raw.AsText(text);
@@ -46,21 +47,18 @@ bool ReadAttribute(const RawAttribute& raw, Value& out) {
   }
 }
 
-// False: of no type that this attribute can have, or not ours.
-bool ReadHeaderAttribute(const RawAttribute& raw, TraceMetadata& out, HeaderLists& lists,
-                         MetadataExtras& extras) {
-  if (raw.name == kFormatMark.name) {
-    return raw.AsInt(extras.format);
-  }
-  if (raw.name == kNodeCountMark.name) {
-    extras.node_count = raw.bits == kNodeCountUnknown ? std::nullopt : std::optional(raw.bits);
-    return !raw.IsList();
+// `value` has the interface of RawAttribute. False: of no type that this attribute can have, or not
+// ours.
+bool ReadHeaderAttribute(std::string_view name, const auto& value, TraceMetadata& out,
+                         HeaderLists& lists, MetadataExtras& extras) {
+  if (name == kFormatMark.name) {
+    return value.AsInt(extras.format);
   }
   bool read = false;
   const auto read_into = [&](const auto& table, auto& owner) {
     ForEachMember(table, [&]<typename Row>(const Row& row) {
-      if (raw.name == row.name) {
-        read = ReadAttribute<WrittenAs<Row>>(raw, row.Of(owner));
+      if (name == row.name) {
+        read = ReadAttribute<WrittenAs<Row>>(value, row.Of(owner));
       }
     });
   };
@@ -80,7 +78,7 @@ void FillMetadata(const TraceMetadata& m, WireBuffer& out) {
   const auto put = [&](const auto& table, const auto& owner) {
     ForEachMember(table, [&]<typename Row>(const Row& row) {
       attributes.PutIf<WrittenAs<Row>>(row.written.always || !row.IsDefault(owner), row.name,
-                                    row.Of(owner));
+                                       row.Of(owner));
     });
   };
   attributes.Put<WrittenAs<decltype(kFormatMark)>>(kFormatMark.name, kFormatVersion);
@@ -111,13 +109,30 @@ Status EncodeMetadata(const TraceMetadata& metadata, std::string& out) {
   return AppendMessage(message, "the metadata", out);
 }
 
-TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
+TraceMetadata DecodeMetadata(const RawMetadata& header, MetadataExtras& extras,
                              Diagnostics& diagnostics) {
   TraceMetadata out;
-  out.version = CleanText(raw.version);
+  out.version = CleanText(header.version);
   HeaderLists lists;
-  for (const RawAttribute& attribute : raw.attributes) {
-    if (!ReadHeaderAttribute(attribute, out, lists, extras)) {
+  for (const RawAttribute& raw : header.attributes) {
+    if (raw.name == kNodeCountMark.name && !raw.IsList()) {
+      extras.node_count = raw.bits == kNodeCountUnknown ? std::nullopt : std::optional(raw.bits);
+    } else if (!ReadHeaderAttribute(raw.name, raw, out, lists, extras)) {
+      diagnostics.Count("unknown_metadata", CleanText(raw.name));
+    }
+  }
+  SetLists(lists, out);
+  return out;
+}
+
+TraceMetadata DecodeMetadata(const ForeignHeader& header, MetadataExtras& extras,
+                             Diagnostics& diagnostics) {
+  TraceMetadata out;
+  out.version = CleanText(header.version);
+  HeaderLists lists;
+  for (const ForeignAttribute& attribute : header.attributes) {
+    if (attribute.name != kNodeCountMark.name &&  // of the file that it was, which is whole
+        !ReadHeaderAttribute(attribute.name, ForeignValue(attribute), out, lists, extras)) {
       diagnostics.Count("unknown_metadata", CleanText(attribute.name));
     }
   }

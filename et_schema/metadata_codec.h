@@ -6,6 +6,7 @@
 
 #include "core/diagnostics.h"
 #include "core/result.h"
+#include "et_schema/foreign.h"
 #include "et_schema/node.h"
 #include "et_schema/raw_node.h"
 
@@ -16,6 +17,9 @@ struct MetadataExtras {
   std::optional<std::uint64_t> node_count;  // unset: not known
 };
 [[nodiscard]] TraceMetadata DecodeMetadata(const RawMetadata& raw, MetadataExtras& extras,
+                                           Diagnostics& diagnostics);
+// Without the count of nodes.
+[[nodiscard]] TraceMetadata DecodeMetadata(const ForeignHeader& header, MetadataExtras& extras,
                                            Diagnostics& diagnostics);
 
 // Appends the message after its length. Its last eight bytes are the count of nodes,

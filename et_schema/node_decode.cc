@@ -42,11 +42,10 @@ constexpr bool IsDecidedApart(Attribute attribute) {
 }  // namespace
 
 bool NodeDecoder::Decode(std::string_view message, std::uint64_t offset, NodeView& view) {
-  offset_ = offset;
   if (!raw_.Parse(message)) {
     return false;
   }
-  DecodeNode(view);
+  DecodeRaw(offset, view);
   return true;
 }
 
@@ -77,7 +76,8 @@ void NodeDecoder::Take(const Row& row, Owner& owner) {
   }
 }
 
-void NodeDecoder::DecodeNode(NodeView& view) {
+void NodeDecoder::DecodeRaw(std::uint64_t offset, NodeView& view) {
+  offset_ = offset;
   CountNamed("unknown_attribute", raw_.unknown_attributes);
   CountNamed("wrong_attribute_type", raw_.mistyped_attributes);
   view.id = raw_.id;

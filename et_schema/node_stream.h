@@ -37,7 +37,7 @@ void ViewOf(const Node& node, NodeView& view);
 // Everything but the arguments.
 void CopyHeader(const NodeView& view, Node& node);
 
-// One Node message → NodeView; what a foreign file lacks is derived here (node_decode.cc).
+// One node → NodeView; what a foreign file lacks is derived here (node_decode.cc).
 class NodeDecoder {
  public:
   explicit NodeDecoder(std::string path) : path_(std::move(path)) {}
@@ -47,11 +47,13 @@ class NodeDecoder {
   // False: not a Node. `offset` is for messages; the view's strings are valid until the next call
   // and while `message` is.
   [[nodiscard]] bool Decode(std::string_view message, std::uint64_t offset, NodeView& view);
+  // Of a node that another source filled in; its texts are then the view's.
+  [[nodiscard]] RawNode& raw() { return raw_; }
+  void DecodeRaw(std::uint64_t offset, NodeView& view);
   [[nodiscard]] const Diagnostics& diagnostics();
   void Add(const Diagnostics& other) { diagnostics_.Merge(other); }
 
  private:
-  void DecodeNode(NodeView& view);
   // The row's value into its member of `owner`.
   template <typename Row, typename Owner>
   void Take(const Row& row, Owner& owner);

@@ -41,20 +41,6 @@ constexpr std::array<std::uint8_t, kSlots> MakeSlots() {
 }
 constexpr std::array<std::uint8_t, kSlots> kSlotTable = MakeSlots();
 
-// Index of the attribute, kAttributeCount if it is none of ours.
-std::size_t Find(std::string_view name) {
-  if (name.empty()) {
-    return kAttributeCount;
-  }
-  for (std::size_t slot = Slot(name); kSlotTable[slot] != 0; slot = (slot + 1) % kSlots) {
-    const std::size_t index = kSlotTable[slot] - 1U;
-    if (kRows[index].name == name) {
-      return index;
-    }
-  }
-  return kAttributeCount;
-}
-
 // memcmp for 4 to 32 bytes without the call: this runs for every attribute of every node.
 bool SameBytes(const char* a, const char* b, std::size_t size) {
   const auto same = [&]<typename Word>(Word) {
@@ -80,6 +66,21 @@ bool SameBytes(const char* a, const char* b, std::size_t size) {
 std::string_view Name(Attribute attribute) {
   return kRows.at(static_cast<std::size_t>(attribute)).name;
 }
+
+std::size_t RawNode::Find(std::string_view name) {
+  if (name.empty()) {
+    return kAttributeCount;
+  }
+  for (std::size_t slot = Slot(name); kSlotTable[slot] != 0; slot = (slot + 1) % kSlots) {
+    const std::size_t index = kSlotTable[slot] - 1U;
+    if (kRows[index].name == name) {
+      return index;
+    }
+  }
+  return kAttributeCount;
+}
+
+Shape RawNode::ShapeOf(std::size_t attribute) { return kRows[attribute].shape; }
 
 void RawNode::Clear() {
   id = start_micros = duration_micros = 0;
@@ -109,14 +110,9 @@ bool RawNode::AddAttribute(std::string_view message) {
   if (!ParseAttribute(message, raw)) {
     return false;
   }
-  const std::size_t index = Find(raw.name);
-  if (index == kAttributeCount) {
-    unknown_attributes.push_back(raw.name);
-  } else if (Set(static_cast<Attribute>(index), raw)) {
-    present_ |= std::uint64_t{1} << index;
+  const std::size_t index = AddOne(raw.name, raw);
+  if (index != kAttributeCount) {
     Learn(index, message, raw);
-  } else {
-    mistyped_attributes.push_back(raw.name);
   }
   return true;
 }
@@ -133,8 +129,7 @@ bool RawNode::AddExpected(std::string_view message) {
   const bool ok = encoding.wire == WireType::kBytes ? value.Bytes(raw.bytes)
                                                     : value.Scalar(encoding.wire, raw.bits);
   if (!ok || !value.AtEnd() ||
-      !(encoding.is_number ? raw.AsInt(numbers_[index])
-                           : Set(static_cast<Attribute>(index), raw))) {
+      !(encoding.is_number ? raw.AsInt(numbers_[index]) : Set(index, raw))) {
     return false;
   }
   present_ |= std::uint64_t{1} << index;
@@ -163,30 +158,6 @@ void RawNode::Learn(std::size_t index, std::string_view message, const RawAttrib
   }
   followers_[last_] = static_cast<std::uint8_t>(index);
   last_ = index;
-}
-
-bool RawNode::Set(Attribute attribute, const RawAttribute& raw) {
-  const std::size_t index = Index(attribute);
-  switch (kRows[index].shape) {
-    case Shape::kNumber:
-      return raw.AsInt(numbers_[index]);
-    case Shape::kText:
-      return raw.AsText(texts_[index]);
-    case Shape::kNumbers:
-      if (list_count_ == lists_.size()) {
-        lists_.emplace_back();
-      }
-      lists_[list_count_].first = attribute;
-      if (!raw.AsInts(lists_[list_count_].second)) {
-        return false;
-      }
-      ++list_count_;
-      return true;
-    case Shape::kTexts:
-    case Shape::kReal:
-      break;  // in headers only
-  }
-  return false;
 }
 
 const std::vector<std::int64_t>& RawNode::List(Attribute a) const {

@@ -1,4 +1,5 @@
-// A message of an `.et` file with its fields as views into the buffer. Only et_schema sees this.
+// A node's fields and attributes as views, of a message of an `.et` file or of another source. Only
+// et_schema sees this.
 #pragma once
 
 #include <array>
@@ -51,6 +52,13 @@ class RawNode {
  public:
   // False: not a Node message. Views point into `message`.
   [[nodiscard]] bool Parse(std::string_view message);
+  // Another source clears, sets the members, and adds the attributes one by one. `value` has AsInt,
+  // AsText and AsInts, as RawAttribute has them.
+  void Clear();
+  template <typename Value>
+  void Add(std::string_view attribute, const Value& value) {
+    static_cast<void>(AddOne(attribute, value));
+  }
 
   std::uint64_t id = 0;
   std::string_view name;
@@ -79,7 +87,9 @@ class RawNode {
  private:
   static_assert(kAttributeCount <= 64);
   [[nodiscard]] static std::size_t Index(Attribute a) { return static_cast<std::size_t>(a); }
-  void Clear();
+  // Index of the attribute, kAttributeCount if it is none of ours.
+  [[nodiscard]] static std::size_t Find(std::string_view attribute);
+  [[nodiscard]] static field::Shape ShapeOf(std::size_t attribute);
   // Of an attribute that is present.
   [[nodiscard]] const std::vector<std::int64_t>& List(Attribute a) const;
   [[nodiscard]] bool AddAttribute(std::string_view message);
@@ -87,8 +97,45 @@ class RawNode {
   // tried first, by its bytes up to the value. False: the guess was wrong.
   [[nodiscard]] bool AddExpected(std::string_view message);
   void Learn(std::size_t index, std::string_view message, const RawAttribute& raw);
+  // Index of the attribute; kAttributeCount: none of ours, or its value has the wrong type.
+  template <typename Value>
+  [[nodiscard]] std::size_t AddOne(std::string_view attribute, const Value& value) {
+    const std::size_t index = Find(attribute);
+    if (index == kAttributeCount) {
+      unknown_attributes.push_back(attribute);
+      return index;
+    }
+    if (!Set(index, value)) {
+      mistyped_attributes.push_back(attribute);
+      return kAttributeCount;
+    }
+    present_ |= std::uint64_t{1} << index;
+    return index;
+  }
   // False: the value has the wrong type.
-  [[nodiscard]] bool Set(Attribute attribute, const RawAttribute& raw);
+  template <typename Value>
+  [[nodiscard]] bool Set(std::size_t attribute, const Value& value) {
+    switch (ShapeOf(attribute)) {
+      case field::Shape::kNumber:
+        return value.AsInt(numbers_[attribute]);
+      case field::Shape::kText:
+        return value.AsText(texts_[attribute]);
+      case field::Shape::kNumbers:
+        if (list_count_ == lists_.size()) {
+          lists_.emplace_back();
+        }
+        lists_[list_count_].first = static_cast<Attribute>(attribute);
+        if (!value.AsInts(lists_[list_count_].second)) {
+          return false;
+        }
+        ++list_count_;
+        return true;
+      case field::Shape::kTexts:
+      case field::Shape::kReal:
+        break;  // in headers only
+    }
+    return false;
+  }
 
   std::uint64_t present_ = 0;
   std::array<std::int64_t, kAttributeCount> numbers_{};
