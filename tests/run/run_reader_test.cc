@@ -1,6 +1,7 @@
 // A run read in parts: an outline of all ranks, then some of them whole.
 #include "report/run/run_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -8,6 +9,8 @@
 #include <filesystem>
 
 #include "report/run/memory_need.h"
+#include "report/run/rank_reader.h"
+#include "report/run/schema.h"
 #include "tests/run/run_directory.h"
 
 namespace reprise {
@@ -118,6 +121,49 @@ TEST_F(RunReaderTest, PartsAreWhatReadingAllAtOnceGives) {
   }
   EXPECT_THAT(part->ranks[0].clock_uncertainty_ns, Optional(0));
   EXPECT_THAT(part->ranks[1].clock_uncertainty_ns, Optional(9));
+}
+
+// Every column of every table that has rows: a value of another type is bad input that names it.
+TEST_F(RunReaderTest, AValueOfAnotherTypeIsNamed) {
+  const std::string path = RankFile(0);
+  fs::copy_file(path, File("whole"));
+  int tried = 0;
+  for (const RunTable& table : RunTables()) {
+    for (const RunColumn& column : table.columns) {
+      fs::copy_file(File("whole"), path, fs::copy_options::overwrite_existing);
+      sqlite3* database = nullptr;
+      ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+      const std::string sql =
+          fmt::format("UPDATE {} SET \"{}\" = x'c3ff'", table.name, column.name);
+      const int done = sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr);
+      const int changed = sqlite3_changes(database);
+      sqlite3_close(database);
+      if (done != SQLITE_OK || changed == 0) {
+        continue;  // of the merged file alone, or without rows here
+      }
+      ++tried;
+      std::vector<std::string> notes;
+      const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+      ASSERT_FALSE(read) << sql;
+      EXPECT_EQ(read.error().kind, ErrorKind::kBadInput) << sql;
+      EXPECT_THAT(read.error().message, HasSubstr("rank0.sqlite")) << sql;
+      EXPECT_THAT(read.error().message, HasSubstr(std::string(column.name))) << sql;
+    }
+  }
+  EXPECT_GT(tried, 40);
+}
+
+TEST_F(RunReaderTest, AGroupWithoutMembersIsNamed) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(RankFile(0).c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(database, "UPDATE collectives SET group_size=0", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  sqlite3_close(database);
+  std::vector<std::string> notes;
+  const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("node 8 has a group of 0 members"));
 }
 
 TEST_F(RunReaderTest, ARankThatWentAwayMeanwhileIsNamed) {

@@ -41,8 +41,8 @@ class CapturedMessages : public ::testing::Test {
         nodes.push_back({.id = 1,
                          .name = "kernel",
                          .type = NodeType::kComp,
-                         .actor = {Actor::Kind::kStream, 7, 0},
-                         .duration_ns = kernel_ns});
+                         .actor = {Actor::Kind::kStream, 7, 0}});
+        nodes.back().duration_ns = kernel_ns;
         timing_.match.push_back(-1);
         timing_.transfer_ns.push_back(0);
         timing_.need.push_back(ArrivalNeed::kAll);

@@ -25,36 +25,34 @@ class ScaleSet : public ::testing::Test {
       metadata.rank = rank;
       metadata.world_size = 2;
       std::vector<Node> nodes(kNodes);
-      nodes[0] = {.id = 1,
-                  .name = "cudaLaunchKernel",
-                  .type = NodeType::kComp,
-                  .duration_ns = 5'000,
-                  .kind = OpKind::kMetadata};
+      nodes[0] = {.id = 1, .name = "cudaLaunchKernel", .type = NodeType::kComp};
+      nodes[0].duration_ns = 5'000;
+      nodes[0].kind = OpKind::kMetadata;
       nodes[1] = {.id = 2,
                   .name = "gemm_kernel",
                   .type = NodeType::kComp,
                   .actor = {Actor::Kind::kStream, 7, 0},
-                  .deps = {{1, EdgeReason::kLaunch}},
-                  .start_ns = 15'000,
-                  .duration_ns = 1'000'000,
-                  .delay_ns = 10'000,
-                  .op_class = OpClass::kGemm};
+                  .deps = {{1, EdgeReason::kLaunch}}};
+      nodes[1].start_ns = 15'000;
+      nodes[1].duration_ns = 1'000'000;
+      nodes[1].delay_ns = 10'000;
+      nodes[1].op_class = OpClass::kGemm;
       nodes[2] = {.id = 3,
                   .name = "who_knows",
                   .type = NodeType::kComp,
                   .actor = {Actor::Kind::kStream, 7, 0},
-                  .deps = {{2, EdgeReason::kStream}},
-                  .start_ns = 1'015'000,
-                  .duration_ns = 300'000};
+                  .deps = {{2, EdgeReason::kStream}}};
+      nodes[2].start_ns = 1'015'000;
+      nodes[2].duration_ns = 300'000;
       nodes[3] = {.id = 4,
                   .name = "nccl",
                   .type = NodeType::kCommColl,
                   .actor = {Actor::Kind::kGroup, 0, -1},
-                  .deps = {{3, EdgeReason::kStream}},
-                  .start_ns = 1'315'000,
-                  .duration_ns = 2'000'000,
-                  .kind = OpKind::kComm,
-                  .op_class = OpClass::kComm};
+                  .deps = {{3, EdgeReason::kStream}}};
+      nodes[3].start_ns = 1'315'000;
+      nodes[3].duration_ns = 2'000'000;
+      nodes[3].kind = OpKind::kComm;
+      nodes[3].op_class = OpClass::kComm;
       CommSpec spec;
       spec.group = "0";
       spec.in_bytes = spec.out_bytes = 256 << 20;

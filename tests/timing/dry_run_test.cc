@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <ctime>
 
+#include "core/nanoseconds.h"
 #include "tests/timing/graph_builder.h"
 
 namespace reprise {
@@ -28,6 +30,33 @@ TEST(DryRun, DependenciesMayComeInAnyOrderOfIndex) {
   const auto schedule = DryRun(MakeGraph({{1, 1, {2}}, {0, 4, {}}, {2, 2, {1}}}));
   ASSERT_TRUE(schedule);
   EXPECT_THAT(schedule->start_ns, ElementsAre(9, 0, 6));
+}
+
+TEST(DryRun, WhatTakesForEverIsRefused) {
+  EXPECT_EQ(NsOf(1e300), kTooLongNs);
+  EXPECT_EQ(NsOf(-1e300), kTooLongNs);
+  EXPECT_EQ(NsOf(std::nan("")), kTooLongNs);
+  EXPECT_EQ(NsOf(2.5e9), 2'500'000'000);
+  EXPECT_EQ(NsOf(-2.4), -2);
+  for (const std::vector<TestNode>& nodes :
+       {std::vector<TestNode>{{0, 10, {}}, {0, NsOf(1e300), {0}}},
+        {{0, 10, {}}, {INT64_MAX, 1, {0}}},
+        {{0, INT64_MIN, {}}},
+        {{0, 1, {}, 0, NsOf(1e16)}}}) {
+    const auto schedule = DryRun(MakeGraph(nodes));
+    ASSERT_FALSE(schedule);
+    EXPECT_EQ(schedule.error().kind, ErrorKind::kBadInput);
+    EXPECT_THAT(schedule.error().message, HasSubstr("takes over 11 days"));
+  }
+  std::vector<TestNode> chain(3, {0, kLongestNs / 2, {}});
+  chain[1].deps = {0};
+  chain[2].deps = {1};
+  const auto schedule = DryRun(MakeGraph(chain));
+  ASSERT_FALSE(schedule);
+  EXPECT_THAT(schedule.error().message, HasSubstr("lasts over 11 days"));
+  const auto all = DryRun(MakeGraph(std::vector<TestNode>(5'000, {0, kLongestNs, {}})));
+  ASSERT_FALSE(all);
+  EXPECT_THAT(all.error().message, HasSubstr("all nodes together"));
 }
 
 TEST(DryRun, NegativeTimesBeforeTheOriginAreKept) {
