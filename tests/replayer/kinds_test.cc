@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "kernels/backend.h"
 #include "kernels/kernel.h"
 #include "replayer/engine/estimate.h"
@@ -100,7 +102,7 @@ TEST(Kinds, MemoryNodesMoveTheirBytes) {
   EXPECT_DOUBLE_EQ(plan.work[0].cost.bytes, 4096);
   EXPECT_DOUBLE_EQ(plan.work[1].cost.bytes, 512);
   EXPECT_EQ(plan.work[2].mode, ReplayMode::kTimed);  // of how many bytes is not known
-  EXPECT_EQ(DescribeNodes(graph, plan)[0].kernel, "memcpy");
+  EXPECT_EQ(DescribeNodes(graph, plan, std::mem_fn(&Kernel::name))[0].kernel, "memcpy");
 }
 
 TEST(Kinds, CopiesOfADeviceMoveTheirBytes) {
@@ -148,7 +150,7 @@ TEST(Kinds, FurtherKernelsOfAnOperationAreDoneByItsLongest) {
   EXPECT_FALSE(plan.work[3].IsPart());
   EXPECT_EQ(plan.work[3].source, WorkSource::kArguments);
   EXPECT_EQ(plan.diagnostics.CountOf("unknown_work: aten::add"), 0U);
-  EXPECT_EQ(DescribeNodes(graph, plan)[1].kernel, "");
+  EXPECT_EQ(DescribeNodes(graph, plan, std::mem_fn(&Kernel::name))[1].kernel, "");
 }
 
 TEST(Kinds, KernelsOfAnotherOrATimedOperationAreTimed) {
@@ -190,8 +192,9 @@ TEST(Cap, OfAKnownDeviceIsItsPeakInTheRecordedTime) {
   EXPECT_TRUE(plan.work[1].capped);
   EXPECT_NEAR(plan.work[1].cost.bytes, 900e9 * StreamTrace::kKernelNs * 1e-9, 1);
   EXPECT_NEAR(plan.work[1].cost.flops, elements, 1);  // plausible: left as it is
-  EXPECT_TRUE(DescribeNodes(graph, plan)[1].capped);
-  EXPECT_EQ(DescribeNodes(graph, plan)[1].recorded_duration_ns, StreamTrace::kKernelNs);
+  EXPECT_TRUE(DescribeNodes(graph, plan, std::mem_fn(&Kernel::name))[1].capped);
+  EXPECT_EQ(DescribeNodes(graph, plan, std::mem_fn(&Kernel::name))[1].recorded_duration_ns,
+            StreamTrace::kKernelNs);
 }
 
 TEST(Cap, ElsewhereIsThreeTimesTheBestRateOfTheClass) {
