@@ -53,26 +53,26 @@ template <typename Row, typename Owner>
 void NodeDecoder::Take(const Row& row, Owner& owner) {
   using Type = WrittenAs<Row>;
   using Value = typename Row::Value;
-  constexpr Attribute A = Row::kAttribute;
+  constexpr Attribute kId = Row::kAttribute;
   Value& out = row.Of(owner);
   const Value& absent = row.Default();
-  if constexpr (IsDecidedApart(A)) {
+  if constexpr (IsDecidedApart(kId)) {
     return;
   } else if constexpr (std::is_same_v<Type, field::Text>) {
-    out = Clean(raw_.Text(A), clean_texts_[static_cast<std::size_t>(A)]);
+    out = Clean(raw_.Text(kId), clean_texts_[static_cast<std::size_t>(kId)]);
   } else if constexpr (Type::kShape == field::Shape::kText) {
-    out = ParseNamed<Value>(raw_.Text(A)).value_or(absent);
+    out = ParseNamed<Value>(raw_.Text(kId)).value_or(absent);
   } else if constexpr (std::is_same_v<Value, bool>) {
-    out = raw_.Number(A, absent ? 1 : 0) != 0;
+    out = raw_.Number(kId, absent ? 1 : 0) != 0;
   } else if constexpr (Type::kShape == field::Shape::kNumber) {
-    out = static_cast<Value>(raw_.Number(A, absent));
+    out = static_cast<Value>(raw_.Number(kId, absent));
   } else if constexpr (std::is_same_v<Type, field::Int32Triple>) {
-    const std::vector<std::int64_t>& numbers = raw_.Numbers(A);
+    const std::vector<std::int64_t>& numbers = raw_.Numbers(kId);
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = i < numbers.size() ? ToInt32(numbers[i]) : absent[i];
     }
   } else {
-    out = raw_.Numbers(A);
+    out = raw_.Numbers(kId);
   }
 }
 

@@ -23,6 +23,7 @@ constexpr std::size_t SpaceOfRows() {
   }
   return bytes;
 }
+// NOLINTNEXTLINE(bugprone-sizeof-container): the member itself, not what it holds
 static_assert(SpaceOfRows() + sizeof(RankFacts::others) == sizeof(RankFacts),
               "each member of RankFacts has one row in kRankFacts");
 
@@ -68,7 +69,9 @@ std::string_view ParseFact(std::string_view text, std::vector<std::int64_t>& num
 }
 std::string_view ParseFact(std::string_view text, std::vector<ClockReading>& readings) {
   auto parsed = ParseReadings(text);
-  readings = std::move(parsed).value_or(std::vector<ClockReading>());
+  if (parsed) {
+    readings = std::move(*parsed);
+  }
   return parsed ? "" : "whole numbers, \"at offset uncertainty; …\"";
 }
 std::string_view ParseFact(std::string_view text, ValueCounts& counts) {

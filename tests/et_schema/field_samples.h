@@ -71,8 +71,8 @@ inline std::vector<FieldSample> FieldSamples() {
   // `owner` has the members of a node that the table's rows are.
   const auto add = [&](const auto& table, const Node& base, const auto& owner) {
     ForEachMember(table, [&](const auto& row) {
-      FieldSample& sample =
-          samples.emplace_back(std::string(row.name), std::string(row.sharing.may), base, base);
+      FieldSample& sample = samples.emplace_back(
+          FieldSample{std::string(row.name), std::string(row.sharing.may), base, base});
       auto& value = row.Of(owner(sample.with));
       value = SampleOf(value);
     });

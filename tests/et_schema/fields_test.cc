@@ -139,7 +139,7 @@ std::ostream& operator<<(std::ostream& out, const PageRow& row) {
 using PageRows = std::map<std::string, PageRow>;
 
 // "[by name](#anchor)" → "by name".
-std::string Plain(std::string cell) {
+std::string Plain(const std::string& cell) {
   const std::size_t middle = cell.find("](");
   return cell.starts_with('[') && middle != std::string::npos ? cell.substr(1, middle - 1) : cell;
 }

@@ -27,8 +27,8 @@ const ClassRow& Class(const Report& report, const std::string& name) {
     }
   }
   ADD_FAILURE() << "no class " << name;
-  static const ClassRow kNone;
-  return kNone;
+  static const ClassRow none;
+  return none;
 }
 
 TEST(Analyze, CoverageIsOfRecordedTime) {

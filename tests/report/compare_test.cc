@@ -460,6 +460,7 @@ TEST(Compare, HostileLabelsAreTextInMarkdown) {
 
 TEST(Compare, TextKeepsWithinAHundredColumns) {
   std::vector<ComparedSide> sides;
+  sides.reserve(5);
   for (int k = 0; k < 5; ++k) {
     sides.push_back(
         MakeSide("a-rather-long-label-of-a-side-" + std::to_string(k), {Slower(1 + k)}));

@@ -15,7 +15,7 @@ std::string PathOf(const Timeline& timeline, Timeline::Index track) {
   std::string path = timeline.tracks[track].name;
   for (Timeline::Index at = timeline.tracks[track].parent; at != Timeline::kNoTrack;
        at = timeline.tracks[at].parent) {
-    path = timeline.tracks[at].name + "/" + path;
+    path.insert(0, timeline.tracks[at].name + "/");
   }
   return path;
 }

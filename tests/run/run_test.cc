@@ -456,6 +456,7 @@ TEST_F(RunTest, ThreadsAppendTogetherAndNothingIsLost) {
   ASSERT_TRUE(writer);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&writer, t] {
         for (int i = 0; i < 500; ++i) {
