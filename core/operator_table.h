@@ -1,5 +1,6 @@
 // The operator table: all facts about each recorded operator, in core/operators/*.cc, for all
-// folders. The folders map the rules to their functions. Only what reads rows includes this header.
+// folders. The folders map the rules to their functions. Only code that reads rows includes this
+// header.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +65,7 @@ struct OperatorGroup {
   CostRule cost = CostRule::kNone;  // of rows that name none
   bool in_place = false;            // of all rows and names
   std::span<const OperatorRow> rows = {};
-  std::span<const std::string_view> names = {};  // operators of which no more is to be said
+  std::span<const std::string_view> names = {};  // operators without facts of their own
 };
 
 // One function a file of core/operators/.

@@ -22,7 +22,7 @@ namespace reprise {
           kind};
 }
 [[nodiscard]] inline CLI::Validator Positive() { return NumberCheck(false, "POSITIVE"); }
-// CLI::Range takes what is no number.
+// CLI::Range accepts NaN.
 [[nodiscard]] inline CLI::Validator Between(double least, double most) {
   return {[least, most](std::string& text) {
             double value = 0;

@@ -18,7 +18,8 @@ struct ReplayParts {
 };
 [[nodiscard]] ReplayParts PartsOfReplay();
 
-// `reprise list kernels` and `reprise list backends`: an object each. Empty without replay.
+// The rows of `reprise list kernels` and `reprise list backends`, as JSON arrays. Empty without
+// replay.
 [[nodiscard]] Json ListKernels();
 [[nodiscard]] Json ListBackends();
 

@@ -201,6 +201,12 @@ struct LastArrival {
   std::int64_t roots_ns = INT64_MIN;
 };
 
+Status OutOfScale(const std::string& what) {
+  return BadInput(what +
+                  ": a factor, a number of the machine or a recorded time is out of scale; correct "
+                  "it");
+}
+
 // The member whose arrival determined the end of a matched transfer; itself if unmatched.
 Index LastNeededArrival(const TimingGraph& graph, const Wiring& wiring, const Schedule& schedule,
                         Index i) {
@@ -274,31 +280,20 @@ Status CheckTimes(const TimingGraph& graph) {
     for (std::size_t i = 0; i < times_ns->size(); ++i) {
       const std::int64_t ns = (*times_ns)[i];
       if (ns > kLongestNs || ns < -kLongestNs) {
-        const auto name = i < graph.names.size()
-                              ? graph.names[i]
-                              : NodeName{.rank = 0, .id = static_cast<std::uint64_t>(i)};
-        return BadInput(fmt::format(
-            "rank {} node {} takes over 11 days: a factor, a number of the machine or a "
-            "recorded time is out of scale",
-            name.rank, name.id));
+        const NodeName name = i < graph.names.size() ? graph.names[i] : NodeName{.id = i};
+        return OutOfScale(fmt::format("rank {} node {} takes over 11 days", name.rank, name.id));
       }
       sum_ns += std::abs(static_cast<double>(ns));
     }
   }
   constexpr double kLargestSumNs = 4e18;  // of 9.2e18
-  return sum_ns <= kLargestSumNs
-             ? Status{}
-             : BadInput(
-                   "all nodes together take over 126 years: a factor, a number of the machine "
-                   "or recorded times are out of scale");
+  return sum_ns <= kLargestSumNs ? Status{} : OutOfScale("all nodes together take over 126 years");
 }
 
 Status CheckLength(const Schedule& schedule) {
   return schedule.makespan_ns >= 0 && schedule.makespan_ns <= kLongestNs
              ? Status{}
-             : BadInput(
-                   "the schedule lasts over 11 days: a factor, a number of the machine or a "
-                   "recorded time is out of scale");
+             : OutOfScale("the schedule lasts over 11 days");
 }
 
 Result<Schedule> DryRun(const TimingGraph& graph) {

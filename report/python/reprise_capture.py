@@ -86,7 +86,7 @@ class Capture:
         self._process = os.getpid()
         self._thread = None  # that the profiler belongs to, once there is one
         self._entered = threading.Lock()  # by the thread that is in step() or close()
-        self._strayed = False  # step() was called by another thread than the profiler's
+        self._called_elsewhere = False  # step() was called by another thread than the profiler's
         self._lock = None  # of this rank's files
         self._active = False
         with self._harmless("cannot begin"):
@@ -105,12 +105,12 @@ class Capture:
 
     def step(self):
         """Marks the end of one training step."""
-        if not self._is_callers():
+        if not self._may_enter():
             return
         now = time.perf_counter()
         try:
             with self._harmless(f"failed at step {self._step}"):
-                if self._strayed:
+                if self._called_elsewhere:
                     raise RuntimeError("step() was called by another thread, too")
                 self._end_step(now - self._clock, _page_faults() - self._faults)
             self._faults = _page_faults()
@@ -120,7 +120,7 @@ class Capture:
 
     def close(self):
         """Ends the capture; called by itself when the program ends."""
-        if not self._is_callers():
+        if not self._may_enter():
             return
         try:
             self._end()
@@ -134,18 +134,19 @@ class Capture:
             self._report_end()
         with self._harmless("failed while it ended"):
             self._drop_tracer()
+            self._unlock()
 
-    def _is_callers(self):
-        """Whether the caller may go on: then it has `_entered`. The profiler's state belongs to a process and, from
-        _prepare on, to a thread; nothing of it is touched by others."""
-        if not self._active or os.getpid() != self._process:  # a fork's step or exit is not the training's
+    def _may_enter(self):
+        """Takes `_entered` and returns True where the caller may go on. PyTorch's profiler belongs to one process and,
+        from _prepare on, to one thread. Others must not call it."""
+        if not self._active or os.getpid() != self._process:  # a forked child is not the training
             return False
         if self._entered.acquire(blocking=False):
             if self._tracer is None or self._thread == threading.get_ident():
                 return True
             self._entered.release()
-        if not self._strayed:
-            self._strayed = True
+        if not self._called_elsewhere:
+            self._called_elsewhere = True
             _warn("step() or close() was called by another thread than the one whose steps are captured; the "
                   "training goes on without the capture")
         return False
@@ -257,13 +258,13 @@ class Capture:
 
     def _drop_tracer(self):
         tracer, self._tracer = self._tracer, None
+        if tracer is not None:
+            tracer.discard()
+
+    def _unlock(self):
         lock, self._lock = self._lock, None
-        try:
-            if tracer is not None:
-                tracer.discard()
-        finally:
-            if lock is not None:
-                lock.release()
+        if lock is not None:
+            lock.release()
 
     @contextlib.contextmanager
     def _harmless(self, what):
@@ -276,7 +277,10 @@ class Capture:
             self._active = False
             with contextlib.suppress(Exception):  # the reason to give up is logged already
                 atexit.unregister(self.close)
-                self._drop_tracer()
+                try:
+                    self._drop_tracer()
+                finally:
+                    self._unlock()
 
 
 def _warn(text, *values):
@@ -403,8 +407,8 @@ _children_end = False
 
 
 def _let_children_end():
-    """The exit of a forked child would wait for threads of PyTorch's profiler, which a child does not have. So it ends
-    before that wait, with its own exit code, once Python has ended. (Workers of data loaders end by os._exit in any case.)"""
+    """The exit of a forked child waits for the threads of PyTorch's profiler, and a child has none of them. The child now
+    ends before that wait, with its own exit code, once Python has ended. Workers of data loaders end by os._exit anyway."""
     global _children_end
     if _children_end or not hasattr(os, "register_at_fork"):
         return
@@ -428,7 +432,7 @@ def _job():
 
 
 class _FileLock:
-    """Keeps two jobs from writing the same rank's files. It ends with the process at the latest."""
+    """Keeps two jobs from writing the same rank's files, until the capture or the process ends."""
 
     def __init__(self, path, directory, rank):
         self._path, self._file = path, None

@@ -108,8 +108,12 @@ for step in range(int(sys.argv[3])):
             print(len(torch.log), file=sys.stderr)
             sys.exit(7)
         print("the child ended with", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=sys.stderr)
-    if step == 3 and "DIE" in os.environ:
-        os._exit(0)
+    if step == 8 and "LOCK" in os.environ:  # the files are written, the last rank0.meta.json is not
+        import fcntl
+        try:
+            fcntl.flock(open(sys.argv[1] + "/rank0.lock"), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("locked", file=sys.stderr)
     if "FORGET" not in os.environ:
         capture.step()
         if "TWICE" in os.environ:
@@ -383,7 +387,8 @@ class StandIn(program.ProgramTest):
             self.train((2, 4), 12)
             self.assertIn("another job captures rank 0 into", self.stderr)
             self.assertEqual(self.files(), ["rank0.lock"])
-        self.train((2, 4), 12)  # the other one has ended: nobody holds what it left
+        self.train((2, 4), 12, LOCK=1)  # the other one has ended: nobody holds what it left
+        self.assertIn("locked", self.stderr)
         self.assertEqual(self.files(), ["rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"])
 
     def test_ranks_of_a_job_name_the_same_job(self):
