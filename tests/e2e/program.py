@@ -61,13 +61,13 @@ class ProgramTest(unittest.TestCase):
     def tearDown(self):
         self._scratch.cleanup()
 
-    def run_program(self, *args, ranks=1, expect=0, env=None, timeout=300):
+    def run_program(self, *args, ranks=1, expect=0, env=None, timeout=300, cwd=None):
         """Runs `reprise args` (under mpirun if ranks > 1) and holds it to its exit code."""
-        command = [REPRISE, *map(str, args)]
+        command = [os.path.abspath(REPRISE), *map(str, args)]
         if ranks > 1:
             command = ["mpirun", "-n", str(ranks), *command]
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout,
-                              env={**ENVIRONMENT, **(env or {})}, check=False)
+                              env={**ENVIRONMENT, **(env or {})}, cwd=cwd, check=False)
         if done.returncode == 4 != expect and "is not in this build, which is without replay" in done.stderr:
             skips.skip("replay", args[0])
         self.assertEqual(done.returncode, expect,
