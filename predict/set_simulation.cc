@@ -31,18 +31,18 @@ std::set<std::string> RecordedDevices(std::span<const Graph> graphs) {
   return devices;
 }
 
-std::size_t RankOf(const Graph& graph, const DrySet& set) {
+std::size_t RankOf(const Graph& graph, const SimulatedSet& set) {
   return static_cast<std::size_t>(&graph - set.graphs.data());
 }
 
-Counts CountsOf(const DrySet& set) {
+Counts CountsOf(const SimulatedSet& set) {
   return [&set](const Graph& graph, Graph::Index i) {
     return set.plans[RankOf(graph, set)].work[i].counts;
   };
 }
 
 // Each rank with a program of its own.
-ProgramSet ProgramsOf(const DrySet& set) {
+ProgramSet ProgramsOf(const SimulatedSet& set) {
   ProgramSet programs{.programs = set.graphs, .peers_are_ranks = true};
   programs.program_of.resize(set.graphs.size());
   std::iota(programs.program_of.begin(), programs.program_of.end(), 0U);
@@ -82,7 +82,7 @@ void IdleTimes::AddRank(const Graph& graph, const Counts& counts, const Schedule
 
 // The capture names its device, not its nodes: where the target has the same device, it is taken to
 // be the target's machine, so that nothing changes but what the user sets.
-Status SetSimulation::FindSource(const DrySet& set) {
+Status SetSimulation::FindSource(const SimulatedSet& set) {
   // First of all: no --captured-on helps.
   if (machine_.options.to && machine_.options.to->device.kind == DeviceKind::kGpu &&
       !HasStreams(set.graphs)) {
@@ -166,8 +166,8 @@ Result<ClassSimulation> SetSimulation::ModelClasses(const ProgramSet& set, const
   return simulated;
 }
 
-Status SetSimulation::ModelTimes(const DrySet& set, const WorkOfNode& work) {
-  REPRISE_TRY(machine_.CheckWithoutTimes(false));
+Status SetSimulation::ModelTimes(const SimulatedSet& set, const WorkOfNode& work) {
+  REPRISE_TRY(machine_.CheckWithoutTimes(false, set.options));
   // Every rank is a class of its own, in order: its nodes stand where they do in the set.
   REPRISE_ASSIGN(ClassSimulation simulated, ModelClasses(ProgramsOf(set), work, CountsOf(set)));
   schedule_ = std::move(simulated.schedule);
@@ -175,7 +175,7 @@ Status SetSimulation::ModelTimes(const DrySet& set, const WorkOfNode& work) {
   return {};
 }
 
-Status SetSimulation::SettleRecorded(const DrySet& set, const WorkOfNode& work) {
+Status SetSimulation::SettleRecorded(const SimulatedSet& set, const WorkOfNode& work) {
   if (!machine_.options.to || !HasPower(machine_.options.to->device)) {
     return {};
   }
@@ -193,7 +193,7 @@ Status SetSimulation::SettleRecorded(const DrySet& set, const WorkOfNode& work) 
       {programs, work, programs.program_of, ranks_of_set, set.timing, recorded, /*recorded=*/true});
 }
 
-Status SetSimulation::ReplaceTimes(const DrySet& set) {
+Status SetSimulation::ReplaceTimes(const SimulatedSet& set) {
   if (!job_) {
     REPRISE_ASSIGN(traced_, TracedMemoryOf(set.graphs));
   }
@@ -233,12 +233,12 @@ Status SetSimulation::ReplaceTimes(const DrySet& set) {
   return {};
 }
 
-DrySimulation SetSimulation::Simulation() {
-  DrySimulation simulation;
-  simulation.replace_times = [this](const DrySet& set) { return ReplaceTimes(set); };
+Simulation SetSimulation::AsSimulation() {
+  Simulation simulation;
+  simulation.replace_times = [this](const SimulatedSet& set) { return ReplaceTimes(set); };
   simulation.time_source = [this](std::uint32_t node) { return sources_[node]; };
   simulation.schedule = [this] { return schedule_; };
-  simulation.scheduled = [this](const DrySet& set, const Schedule& of_set) {
+  simulation.scheduled = [this](const SimulatedSet& set, const Schedule& of_set) {
     steps_ = std::max<std::int64_t>(
         static_cast<std::int64_t>(set.graphs.front().metadata().steps.size()), 1);
     const auto own_ns = [&set](std::uint32_t node) { return RecordedTransferNs(set.timing, node); };

@@ -15,7 +15,7 @@
 #include "predict/simulate.h"
 #include "predict/simulator/class_simulation.h"
 #include "predict/traced_memory.h"
-#include "replayer/plan/dry.h"
+#include "replayer/plan/simulated_run.h"
 
 namespace reprise {
 
@@ -44,26 +44,26 @@ class SetSimulation {
   void SetJob(JobFacts job) { job_ = std::move(job); }
 
   // What replaces the dry run's times of a set with one graph for each rank. This must outlive it.
-  [[nodiscard]] DrySimulation Simulation();
+  [[nodiscard]] Simulation AsSimulation();
   // A folded set, or a job: each class once, without a graph for each rank. Instead of
-  // Simulation(). Without a run directory in the request no run is written.
-  [[nodiscard]] Status RunFolded(const DryRequest& request, const TraceSet& set,
+  // AsSimulation(). Without a run directory in the request no run is written.
+  [[nodiscard]] Status RunFolded(const SimulationRequest& request, const TraceSet& set,
                                  const FoldedJob& job);
-  // Afterwards. `run`: where Simulation() was written; after RunFolded not needed.
+  // Afterwards. `run`: where AsSimulation() was written; after RunFolded not needed.
   [[nodiscard]] Result<Prediction> Predict(const std::string& run) const;
 
  private:
-  [[nodiscard]] Status WriteFolded(const DryRequest& request, const TraceSet& set,
+  [[nodiscard]] Status WriteFolded(const SimulationRequest& request, const TraceSet& set,
                                    const FoldedJob& job, ClassSimulation&& simulated);
-  [[nodiscard]] Status FindSource(const DrySet& set);
+  [[nodiscard]] Status FindSource(const SimulatedSet& set);
   void FindTypeWithoutRate(const DeviceModel& device, const OperatorWork& work);
   // Times by the machine's model alone, and what they add up to.
   [[nodiscard]] Result<ClassSimulation> ModelClasses(const ProgramSet& set, const WorkOfNode& work,
                                                      const Counts& counts);
-  [[nodiscard]] Status ModelTimes(const DrySet& set, const WorkOfNode& work);
+  [[nodiscard]] Status ModelTimes(const SimulatedSet& set, const WorkOfNode& work);
   // Power of recorded times that were scaled.
-  [[nodiscard]] Status SettleRecorded(const DrySet& set, const WorkOfNode& work);
-  [[nodiscard]] Status ReplaceTimes(const DrySet& set);
+  [[nodiscard]] Status SettleRecorded(const SimulatedSet& set, const WorkOfNode& work);
+  [[nodiscard]] Status ReplaceTimes(const SimulatedSet& set);
   [[nodiscard]] std::map<std::string, std::string> Describe() const;
   [[nodiscard]] std::string WithoutRate() const;
   void AddJobFacts(Prediction& prediction) const;

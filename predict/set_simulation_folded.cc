@@ -66,9 +66,9 @@ void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& sch
 
 }  // namespace
 
-Status SetSimulation::RunFolded(const DryRequest& request, const TraceSet& set,
+Status SetSimulation::RunFolded(const SimulationRequest& request, const TraceSet& set,
                                 const FoldedJob& job) {
-  REPRISE_TRY(machine_.CheckWithoutTimes(set.directory.empty()));
+  REPRISE_TRY(machine_.CheckWithoutTimes(set.directory.empty(), request.options));
   if (!job_) {
     REPRISE_ASSIGN(traced_, TracedMemoryOf(job.programs));
   }
@@ -96,7 +96,7 @@ Status SetSimulation::RunFolded(const DryRequest& request, const TraceSet& set,
   return WriteFolded(request, set, job, std::move(simulated));
 }
 
-Status SetSimulation::WriteFolded(const DryRequest& request, const TraceSet& set,
+Status SetSimulation::WriteFolded(const SimulationRequest& request, const TraceSet& set,
                                   const FoldedJob& job, ClassSimulation&& simulated) {
   sources_ = std::move(simulated.source);
   ScheduledRanks scheduled{.trace_hash = job.trace_hash};
@@ -118,7 +118,7 @@ Status SetSimulation::WriteFolded(const DryRequest& request, const TraceSet& set
         {.class_ranks = own.ranks, .class_members = members[scheduled.facts.size()]});
   }
   scheduled.schedule = std::move(simulated.schedule);
-  return WriteSimulatedRun(request, set, Simulation(), scheduled);
+  return WriteSimulatedRun(request, set, AsSimulation(), scheduled);
 }
 
 }  // namespace reprise

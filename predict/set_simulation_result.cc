@@ -46,7 +46,7 @@ std::string SetSimulation::WithoutRate() const {
 }
 
 std::map<std::string, std::string> SetSimulation::Describe() const {
-  std::map<std::string, std::string> described = {{"mode", "simulate"}, {"machine", machine_.name}};
+  std::map<std::string, std::string> described = {{"machine", machine_.name}};
   if (machine_.options.to) {
     described["machine"] = machine_.options.to->name;
   }

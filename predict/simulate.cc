@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
-#include "collectives/communicator.h"
 #include "predict/folded_job.h"
 #include "predict/machine/catalogue.h"
 #include "predict/set_simulation.h"
 #include "predict/workload/job/generate.h"
-#include "replayer/plan/dry.h"
+#include "replayer/plan/simulated_run.h"
 
 namespace reprise {
 namespace {
@@ -18,6 +17,15 @@ constexpr char kRecordedMachine[] = "recorded";
 
 bool IsWhole(const PartOptions& part) {
   return part.ranks.empty() && !part.one_trace && part.steps.empty() && part.range.empty();
+}
+
+bool ChangesTimes(const PlanOptions& options) {
+  const auto skips = [](const auto& mode) { return mode.second == ReplayMode::kSkip; };
+  return options.host_gaps != HostGaps::kKeep || options.time_scale != 1 ||
+         !options.time_scales.empty() || options.default_op_mode == ReplayMode::kSkip ||
+         options.default_comm_mode == ReplayMode::kSkip ||
+         std::ranges::any_of(options.op_modes, skips) ||
+         std::ranges::any_of(options.comm_modes, skips);
 }
 
 // That divide what each data-parallel rank gets, ascending.
@@ -84,7 +92,7 @@ Result<TargetMachine> TargetMachine::Create(const MachineRequest& request) {
   return machine;
 }
 
-Status TargetMachine::CheckWithoutTimes(bool job) const {
+Status TargetMachine::CheckWithoutTimes(bool job, const PlanOptions& changes) const {
   const std::string_view what = job ? "a job" : "the set";
   if (!options.to) {
     std::string text = fmt::format(
@@ -102,10 +110,16 @@ Status TargetMachine::CheckWithoutTimes(bool job) const {
     return UsageError(
         fmt::format("--jitter varies recorded times, and {} has none; leave it out", what));
   }
+  if (ChangesTimes(changes)) {
+    return UsageError(fmt::format(
+        "--time-scale, --host-gaps, --ops and --comms change recorded times, and {} has "
+        "none; leave them out",
+        what));
+  }
   return {};
 }
 
-Result<Prediction> PredictSet(const TargetMachine& machine, const DryRequest& request) {
+Result<Prediction> PredictSet(const TargetMachine& machine, const SimulationRequest& request) {
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
   SetSimulation simulation(machine);
   const bool whole = IsWhole(request.options.part);
@@ -120,13 +134,8 @@ Result<Prediction> PredictSet(const TargetMachine& machine, const DryRequest& re
     REPRISE_ASSIGN(const FoldedJob job, ReadFoldedJob(set));
     REPRISE_TRY(simulation.RunFolded(request, set, job));
   } else {
-    // One process simulates all ranks.
-    const auto communicators = CreateLocalCommunicators(1);
-    auto outcome = DryReplayAs(request, *communicators.front(), simulation.Simulation());
-    if (!outcome) {
-      return tl::unexpected<Error>(outcome.error().error);
-    }
-    notes = std::move(outcome->notes);
+    REPRISE_ASSIGN(ReplayOutcome outcome, SimulateRanks(request, simulation.AsSimulation()));
+    notes = std::move(outcome.notes);
   }
   REPRISE_ASSIGN(Prediction prediction, simulation.Predict(request.run_directory));
   prediction.notes = std::move(notes);
@@ -139,7 +148,7 @@ Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& work
                  GenerateFoldedJob(workload, /*plans=*/!request.run_directory.empty()));
   SetSimulation simulation(machine);
   simulation.SetJob(FactsOf(workload, job.summary));
-  DryRequest run;
+  SimulationRequest run;
   run.run_directory = request.run_directory;
   run.force = request.force;
   run.command_line = request.command_line;

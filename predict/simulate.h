@@ -11,7 +11,7 @@
 #include "predict/set_power.h"
 #include "predict/simulator/scale.h"
 #include "predict/workload/description.h"
-#include "replayer/plan/dry.h"
+#include "replayer/plan/simulated_run.h"
 
 namespace reprise {
 
@@ -38,15 +38,15 @@ struct TargetMachine {
 
   // Bad input, usage: as the files and texts are.
   [[nodiscard]] static Result<TargetMachine> Create(const MachineRequest& request);
-  // Of a job, or a set without durations. Usage error where an option is of recorded times; bad
-  // input where the machine is the one that the set was recorded on.
-  [[nodiscard]] Status CheckWithoutTimes(bool job) const;
+  // Of a job, or a set without durations. Usage error where an option, or a change of times, is of
+  // recorded times; bad input where the machine is the one that the set was recorded on.
+  [[nodiscard]] Status CheckWithoutTimes(bool job, const PlanOptions& changes = {}) const;
 };
 
 // The part of the set at request.set_directory; a run is written to request.run_directory, which
 // must be given. Bad input: a damaged set, a machine that does not fit it.
 [[nodiscard]] Result<Prediction> PredictSet(const TargetMachine& machine,
-                                            const DryRequest& request);
+                                            const SimulationRequest& request);
 
 // A job that is in no set; checked (CheckWorkload). The request's run directory may be empty: no
 // run is written then.

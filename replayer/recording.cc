@@ -82,7 +82,7 @@ Status Session::BeginRecording() {
                        .device_clock_uncertainty_ns = device_->clock_uncertainty_ns()});
   }
   RecordReplayingMachine();
-  RecordTrace(*graph_, true, *writer_);
+  writer_->SetFacts(TraceFacts(*graph_, /*times=*/true));
   writer_->SetFacts(FactsOf(FindStepBatch(*graph_, FindPhases(*graph_)), groups_));
   StartSampler();
   return {};
@@ -165,22 +165,15 @@ Result<RunManifest> Session::MakeManifest() {
   manifest.world_size = communicator_.size();
   manifest.iterations = options.iterations;
   manifest.warmup = options.warmup;
-  manifest.options = {{"mode", kPresetNames[static_cast<std::size_t>(options.preset)]},
-                      {"ops", std::string(Name(options.default_op_mode))},
-                      {"comms", std::string(Name(options.default_comm_mode))},
+  manifest.options = {{"mode", kReplayMode},
                       {"check", options.check ? "true" : "false"},
                       {"flush_denormals", options.flush_denormals ? "true" : "false"},
                       {"memory", options.share_memory ? "share" : "own"}};
   manifest.options.merge(DescribePart(options, mapping_));
+  manifest.options.merge(DescribeModes(options));
   manifest.options.merge(DescribeTimes(options));
   if (!options.algorithms.empty()) {
     manifest.options["algo"] = options.algorithms.Describe();
-  }
-  for (const auto& [op_class, mode] : options.op_modes) {
-    manifest.options[fmt::format("ops.{}", Name(op_class))] = Name(mode);
-  }
-  for (const auto& [kind, mode] : options.comm_modes) {
-    manifest.options[fmt::format("comms.{}", Name(kind))] = Name(mode);
   }
   manifest.versions = {{"kernel", KernelRelease()},
                        {"transport", std::string(communicator_.transport())}};

@@ -88,8 +88,8 @@ ReplayResult Replay(const ReplayRequest& request, Communicator& communicator) {
   return session->Outcome();
 }
 
-ReplayResult ReplayRanksOfProcess(const ReplayRequest& request, Communicator& processes, int ranks,
-                                  const ReplayRank& replay) {
+ReplayResult ReplayRanksOfProcess(const ReplayRequest& request, Communicator& processes,
+                                  int ranks) {
   auto communicators = CreateThreadedCommunicators(processes, ranks);
   if (!communicators) {
     return tl::unexpected<ReplayFailure>({communicators.error(), false});
@@ -99,7 +99,7 @@ ReplayResult ReplayRanksOfProcess(const ReplayRequest& request, Communicator& pr
     std::vector<std::jthread> threads;
     for (std::size_t place = 0; place < outcomes.size(); ++place) {
       threads.emplace_back(
-          [&, place] { outcomes[place] = replay(request, *(*communicators)[place]); });
+          [&, place] { outcomes[place] = Replay(request, *(*communicators)[place]); });
     }
   }
   ReplayResult outcome = *outcomes.front();

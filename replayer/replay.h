@@ -37,11 +37,9 @@ struct ReplayRequest : RunRequest {
 [[nodiscard]] ReplayResult Replay(const ReplayRequest& request, Communicator& communicator);
 
 // Replays `ranks` ranks on the processes of a communicator, each rank on a thread of its own
-// (CreateThreadedCommunicators assigns ranks to processes). `replay` is Replay, or a dry run.
+// (CreateThreadedCommunicators assigns ranks to processes).
 // Collective; the outcome is that of this process's first rank.
-using ReplayRank = std::function<ReplayResult(const ReplayRequest&, Communicator&)>;
 [[nodiscard]] ReplayResult ReplayRanksOfProcess(const ReplayRequest& request,
-                                                Communicator& processes, int ranks,
-                                                const ReplayRank& replay);
+                                                Communicator& processes, int ranks);
 
 }  // namespace reprise

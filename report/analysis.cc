@@ -19,6 +19,7 @@
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
 #include "report/text/verdict.h"
+#include "report/text/verdict_warnings.h"
 #include "report/values/energy_values.h"
 
 namespace reprise {
@@ -162,6 +163,14 @@ void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) 
   // Known without meters too, but then not per joule.
   report.tokens = report.attribution ? report.attribution->tokens : InferTokens(outline.ranks);
   report.samples = report.attribution ? report.attribution->samples : InferSamples(outline.ranks);
+  CollectFacts(*outline.data, report);
+  AddNotes(sums.never_ran(), report);
+  if (IsRecorded(report.manifest)) {  // nothing to compare with
+    report.details.difference.reset();
+    report.details.nodes.reset();
+    report.details.top_differences.clear();
+    return;
+  }
   const WorkTimes::Sum& work = sums.work().all();
   report.fidelity.work_error = RelativeError(work.replayed_ns, work.recorded_ns);
   report.work_tracing_ns = work.tracing_ns;
@@ -176,8 +185,6 @@ void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) 
       RelativeError(report.step_time_replayed_ns, report.step_time_recorded_ns);
   report.fidelity.untraced_error =
       RelativeError(report.step_time_replayed_ns, report.step_time_untraced_ns);
-  CollectFacts(*outline.data, report);
-  AddNotes(sums.never_ran(), report);
 }
 
 // `add_parts` hands all ranks to the sums.

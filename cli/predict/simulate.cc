@@ -15,14 +15,16 @@
 #include "cli/program/part_flags.h"
 #include "core/shown_text.h"
 #include "predict/workload/job/parse.h"
+#include "replayer/plan/option_texts.h"
 
 namespace reprise {
 namespace {
 
 struct SimulateFlags {
-  DryRequest request;
+  SimulationRequest request;
   MachineRequest machine;
   PartFlags part;
+  std::string ops, comms, host_gaps = "keep", time_scale;
   CLI::Option* seed = nullptr;
   CLI::Option* jitter = nullptr;
   ShowPrediction show;
@@ -50,10 +52,21 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
           ->check(Between(0, 10));
   flags.seed = app.add_option("--seed", flags.machine.seed, "of --jitter (default: 1)")
                    ->check(NotNegative());
+  app.add_option(
+      "--time-scale", flags.time_scale,
+      "of a captured set: factor on recorded times, or CLASS=F,…; class comm: transfers, "
+      "class rest: all others");
+  app.add_option("--host-gaps", flags.host_gaps,
+                 "of a captured set: host time between operations: keep, untraced (without the "
+                 "estimated cost of tracing), drop, scale:F (default: keep)");
+  app.add_option("--ops", flags.ops,
+                 "of a captured set: timed|skip, or CLASS=MODE,…; class rest: all others; what is "
+                 "skipped takes no time");
+  app.add_option("--comms", flags.comms,
+                 "likewise of transfers: timed|skip, or COLLECTIVE=MODE,…; collective rest: all "
+                 "others");
   AddPartFlags(app, flags.part);
-  // Nothing executes here, and sizes of transfers stay as recorded.
-  app.remove_option(app.get_option("--streams"));
-  app.remove_option(app.get_option("--group-sizes"));
+  app.remove_option(app.get_option("--streams"));  // nothing executes here
   app.get_option("--ranks")->description("recorded ranks to simulate, e.g. 0-3,6");
   app.get_option("--steps")->description("recorded steps to simulate, counted from 0, e.g. 0,2-3");
   auto* const quiet = app.add_flag("--quiet", flags.show.quiet, "no report at the end");
@@ -77,14 +90,32 @@ Status CheckSet(const std::string& path) {
                   ShownText(path)));
 }
 
+// What becomes of recorded times.
+Status InterpretTimes(const SimulateFlags& flags, PlanOptions& options) {
+  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
+  REPRISE_TRY(ParseOpModes(flags.ops, options));
+  REPRISE_TRY(ParseCommModes(flags.comms, options));
+  for (const auto& [name, mode] : DescribeModes(options)) {
+    if (mode != Name(ReplayMode::kTimed) && mode != Name(ReplayMode::kSkip)) {
+      return UsageError(
+          fmt::format("{}={}: nothing runs in a simulation; expected timed or skip", name, mode));
+    }
+  }
+  REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));
+  if (options.host_gaps == HostGaps::kAuto) {
+    return UsageError("--host-gaps: expected keep, untraced, drop, or scale:F");
+  }
+  return flags.time_scale.empty() ? Status() : ParseTimeScale(flags.time_scale, options);
+}
+
 Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
-  DryRequest& request = flags.request;
+  SimulationRequest& request = flags.request;
   REPRISE_TRY(CheckSet(request.set_directory));
   if (flags.seed->count() > 0 && flags.jitter->count() == 0) {
     return UsageError("--seed is of --jitter; give that, too, or leave it out");
   }
   request.command_line = context.command_line;
-  request.options.host_gaps = HostGaps::kKeep;
+  REPRISE_TRY(InterpretTimes(flags, request.options));
   REPRISE_TRY(InterpretPart(flags.part, request.options));
   REPRISE_ASSIGN(const TargetMachine machine, TargetMachine::Create(flags.machine));
   REPRISE_ASSIGN(const Prediction prediction, PredictSet(machine, request));

@@ -11,7 +11,6 @@
 
 #include "core/output_kind.h"
 #include "core/text.h"
-#include "et_schema/rank_classes.h"
 #include "predict/machine/catalogue.h"
 #include "predict/sweep/run.h"
 
@@ -84,15 +83,6 @@ PathKind KindOfDirectory(const std::string& path) {
   return found;
 }
 
-std::size_t CountTraceFiles(const std::string& set) {
-  std::size_t files = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(set, error), end; !error && it != end; it.increment(error)) {
-    files += IsEtFileName(it->path().filename().string()) ? 1 : 0;
-  }
-  return std::max<std::size_t>(files, 1);
-}
-
 std::string FolderOf(const std::string& file) {
   const std::string parent = fs::path(file).parent_path().string();
   return parent.empty() ? "." : parent;
@@ -118,7 +108,7 @@ const std::vector<TakenPaths>& AllTakenPaths() {
       {"replay", {kTraceSet}},
       {"simulate", {kTraceSet}},
       {"calibrate", {kTraceSet, kCapture, kCaptureFile}},
-      {"report", {kRun, kRuns}},
+      {"report", {kRun, kRuns, kTraceSet, kTraceFile}},
       {"compare", {kRun, kRuns, kTraceSet, kTraceFile, kSweep}},
   };
   return taken;
@@ -129,14 +119,8 @@ std::string WayOn(const std::string& path, PathKind given, PathKind wanted) {
   const bool to_run = wanted == PathKind::kRun;
   switch (given) {
     case PathKind::kTraceSet:
-      if (to_run && RankClasses::Present(path)) {  // of many ranks, most likely
-        return fmt::format("simulate it first: reprise simulate {} -o simulated --machine NAME",
-                           path);
-      }
-      return to_run ? fmt::format("replay it first: mpirun -n {} reprise replay {} -o replayed",
-                                  CountTraceFiles(path), path)
-                    : fmt::format("pack it first: reprise pack {} -o {}.reprise", path,
-                                  fs::path(path).lexically_normal().filename().string());
+      return fmt::format("pack it first: reprise pack {} -o {}.reprise", path,
+                         fs::path(path).lexically_normal().filename().string());
     case PathKind::kTraceFile:
       return fmt::format("give the directory of its trace set: {}", FolderOf(path));
     case PathKind::kCapture:

@@ -29,7 +29,6 @@
 #include "core/parallel.h"
 #include "core/shown_text.h"
 #include "replayer/device_choice.h"
-#include "replayer/plan/dry.h"
 #include "replayer/plan/option_texts.h"
 
 namespace reprise {
@@ -37,7 +36,7 @@ namespace {
 
 struct ReplayFlags {
   ReplayRequest request;
-  std::string mode = "full";
+  std::string mode;  // gone
   std::string ops, comms, host_gaps = "auto", memory = "own", device = "auto";
   std::string time_scale, stretch;
   std::vector<std::string> algorithms;
@@ -66,11 +65,7 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   AddRunsFlags(app, flags.runs);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "report at the end as one JSON object")->excludes(quiet);
-  app.add_option("--mode", flags.mode,
-                 "full: everything real; compute: transfers timed; comm: operations timed; dry: "
-                 "simulate the schedule, execute nothing")
-      ->check(CLI::IsMember(
-          std::vector<std::string>(std::begin(kPresetNames), std::end(kPresetNames))));
+  app.add_option("--mode", flags.mode)->group("");
   app.add_option("--ops", flags.ops,
                  "real|surrogate|timed|skip, or CLASS=MODE,…; class rest: all others");
   app.add_option("--comms", flags.comms,
@@ -88,12 +83,12 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       ->check(CLI::Range(1, kMaxRanksPerProcess));
   app.add_option("--host-gaps", flags.host_gaps,
                  "host time between operations: keep, untraced (without the estimated cost of "
-                 "tracing), drop, scale:F, or auto: untraced where the capture has the estimate, "
-                 "but not in --mode dry (default: auto)");
+                 "tracing), drop, scale:F, or auto: untraced where the capture has the estimate "
+                 "(default: auto)");
   app.add_option(
       "--time-scale", flags.time_scale,
-      "factor on the time of timed nodes (in --mode dry of all nodes), or CLASS=F,…; class "
-      "comm: transfers, class rest: all others");
+      "factor on the time of timed nodes, or CLASS=F,…; class comm: transfers, class rest: all "
+      "others");
   app.add_option(
       "--stretch", flags.stretch,
       "factor (at least 1) on the time of executed operations of host threads, or CLASS=F,…; "
@@ -152,8 +147,12 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
 
 Status Interpret(ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
-  const auto* const mode = std::find(std::begin(kPresetNames), std::end(kPresetNames), flags.mode);
-  ApplyPreset(static_cast<ReplayPreset>(mode - std::begin(kPresetNames)), options);
+  if (!flags.mode.empty()) {
+    return UsageError(
+        "--mode is gone: --ops timed or --comms timed in place of comm and compute; for dry: "
+        "reprise "
+        "simulate SET -o RUN --machine recorded");
+  }
   REPRISE_TRY(ParseOpModes(flags.ops, options));
   REPRISE_TRY(ParseCommModes(flags.comms, options));
   REPRISE_TRY(ParseHostGaps(flags.host_gaps, options));
@@ -171,9 +170,6 @@ Status Interpret(ReplayFlags& flags) {
     REPRISE_TRY(ParseTimeScale(flags.time_scale, options));
   }
   if (!flags.stretch.empty()) {
-    if (options.preset == ReplayPreset::kDry) {
-      return UsageError("--stretch: nothing runs in --mode dry; --time-scale is its what-if");
-    }
     REPRISE_TRY(ParseStretch(flags.stretch, options));
   }
   REPRISE_TRY(InterpretPart(flags.part, options));
@@ -185,9 +181,6 @@ Status Interpret(ReplayFlags& flags) {
     return UsageError(
         "--check-values: with --memory share contents are wrong, so that counting them says "
         "nothing; leave one of the two out");
-  }
-  if (options.check_values && options.preset == ReplayPreset::kDry) {
-    return UsageError("--check-values: nothing is computed in --mode dry");
   }
   options.watchdog_ns = static_cast<std::int64_t>(flags.watchdog_s * 1e9);
   REPRISE_ASSIGN(options.sampling, InterpretSampling(flags.sampling));
@@ -262,10 +255,6 @@ Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {
   return flags.quiet ? Status{} : PrintRunReport(request.run_directory, flags.json);
 }
 
-ReplayResult SimulateOnly(const ReplayRequest& request, Communicator& communicator) {
-  return DryReplay({request, request.options}, communicator);
-}
-
 Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   ReplayRequest& request = flags.request;
   // Threads begin as their creators are: before there are any.
@@ -299,12 +288,10 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   }
   CatchInterrupts();
   request.interrupted = PendingInterrupt;
-  const ReplayRank replay = request.options.preset == ReplayPreset::kDry ? SimulateOnly : Replay;
-  const auto outcome =
-      flags.ranks_per_process > 1
-          ? ReplayRanksOfProcess(request, *communicator,
-                                 flags.ranks_per_process * communicator->size(), replay)
-          : replay(request, *communicator);
+  const auto outcome = flags.ranks_per_process > 1
+                           ? ReplayRanksOfProcess(request, *communicator,
+                                                  flags.ranks_per_process * communicator->size())
+                           : Replay(request, *communicator);
   line.reset();
   if (!outcome) {
     return EndEarly(outcome.error(), *communicator);

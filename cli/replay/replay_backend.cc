@@ -15,10 +15,8 @@ namespace {
 
 bool RunsOperations(const ReplayOptions& options) {
   const auto runs = [](ReplayMode mode) { return Executes(mode); };
-  return options.preset != ReplayPreset::kDry &&
-         (runs(options.default_op_mode) ||
-          std::ranges::any_of(options.op_modes,
-                              [&](const auto& mode) { return runs(mode.second); }));
+  return runs(options.default_op_mode) ||
+         std::ranges::any_of(options.op_modes, [&](const auto& mode) { return runs(mode.second); });
 }
 
 bool IsGiven(const BackendSetting& setting, const BackendSettings& settings) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/program/given_path.h"
+#include "cli/runs/execution.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
 #include "report/compare/rows.h"
@@ -20,18 +21,14 @@
 namespace reprise {
 namespace {
 
-bool IsTrace(const std::string& path) {
-  const PathKind kind = FindPathKind(path);
-  return kind == PathKind::kTraceSet || kind == PathKind::kTraceFile;
-}
-
 bool Allows(const CompareRequest& request, const char* key) {
   return std::ranges::find(request.allow, key) != request.allow.end();
 }
 
 struct RecordedSide {
   std::vector<RecordedJob> repeats;
-  std::size_t middle = 0;  // the repeat whose step is the median
+  std::vector<Report> reports;  // of the repeats
+  std::size_t middle = 0;       // the repeat whose step is the median
   [[nodiscard]] const RecordedJob& Middle() const { return repeats[middle]; }
 };
 
@@ -63,14 +60,21 @@ Result<RecordedSide> ReadSide(const GivenSide& given) {
   RecordedSide side;
   std::vector<std::pair<double, std::size_t>> steps;
   for (const std::string& path : given.paths) {
-    REPRISE_ASSIGN(RecordedJob recording,
-                   IsTrace(path) ? ReadTraceRecording(path) : ReadRunRecording(path));
+    REPRISE_ASSIGN(const RunData run, ReadExecution(path));
+    auto read = RecordingOf(run);
+    if (!read) {
+      return BadInput(fmt::format("{}: {}", path, read.error().message));
+    }
+    RecordedJob& recording = *read;
     if (recording.ranks.empty()) {
       return BadInput(path + ": has no rank");
     }
     recording.label = given.label;
+    recording.path = path;
+    side.reports.push_back(Analyze(run));
+    recording.critical_path = CriticalPathOf(side.reports.back());
     steps.emplace_back(StepNs(recording), side.repeats.size());
-    side.repeats.push_back(std::move(recording));
+    side.repeats.push_back(std::move(*read));
   }
   std::ranges::sort(steps);
   side.middle = steps[(steps.size() - 1) / 2].second;
@@ -123,7 +127,7 @@ class RecordingComparer {
       : request_(request), sides_(std::move(sides)), any_job_(request.any_job) {}
 
   Result<ComparedRecordings> Compare() {
-    REPRISE_TRY(Describe());
+    Describe();
     std::vector<SideQuantities> quantities(sides_.size());
     REPRISE_TRY(AlignSides(quantities));
     out_.comparison = CompareRecordedSides(out_.sides, quantities);
@@ -143,20 +147,19 @@ class RecordingComparer {
 
  private:
   // Labels, and the reports of runs, which have energy, power and temperature.
-  Status Describe() {
+  void Describe() {
     for (std::size_t s = 0; s < sides_.size(); ++s) {
       ComparedSide side{.label = request_.sides[s].label, .runs = {}};
-      for (const RecordedJob& job : sides_[s].repeats) {
+      for (std::size_t k = 0; k < sides_[s].repeats.size(); ++k) {
+        const RecordedJob& job = sides_[s].repeats[k];
         if (job.run) {
-          REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(job.path));
-          side.runs.push_back({job.path, std::move(analysis.report)});
+          side.runs.push_back({job.path, std::move(sides_[s].reports[k])});
         } else {
           side.captures.push_back(DescribeCapture(job));
         }
       }
       out_.sides.push_back(std::move(side));
     }
-    return {};
   }
 
   Status AlignSides(std::vector<SideQuantities>& quantities) {

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/program/commands.h"
+#include "cli/runs/execution.h"
 #include "cli/runs/repeated_runs.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
@@ -24,7 +25,7 @@ namespace reprise {
 namespace {
 
 struct ReportFlags {
-  std::string run;
+  std::string run;  // or a set
   std::string output;
   std::string section;
   std::int64_t memory = 0;
@@ -66,6 +67,20 @@ Result<std::string> ChooseRun(const ReportFlags& flags) {
   return chosen;
 }
 
+Result<Analysis> AnalyzeTrace(const std::string& path, const AnalysisOptions& options) {
+  REPRISE_ASSIGN(const RunData run, ReadExecution(path));
+  Analysis analysis = AnalyzeRun(MeasuredRun(run), options);
+  AddInferencePhases(run, analysis.report);
+  return analysis;
+}
+
+Result<Analysis> AnalyzeChosen(const ReportFlags& flags, const AnalysisOptions& options) {
+  REPRISE_ASSIGN(const std::string run, ChooseRun(flags));
+  REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(run, options));
+  REPRISE_TRY(AddInferencePhases(run, analysis.report));
+  return analysis;
+}
+
 Result<int> RunReport(const ReportFlags& flags) {
   if (!flags.section.empty()) {
     REPRISE_TRY(FindSection(flags.section));  // before a large run is read
@@ -83,11 +98,10 @@ Result<int> RunReport(const ReportFlags& flags) {
   } else if (flags.quiet || flags.force) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
-  REPRISE_ASSIGN(const std::string run, ChooseRun(flags));
-  REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(run, {.page = page.has_value(),
-                                                     .same_machine = flags.same_machine,
-                                                     .memory_bytes = flags.memory}));
-  REPRISE_TRY(AddInferencePhases(run, analysis.report));
+  const AnalysisOptions options{
+      .page = page.has_value(), .same_machine = flags.same_machine, .memory_bytes = flags.memory};
+  REPRISE_ASSIGN(Analysis analysis, IsTrace(flags.run) ? AnalyzeTrace(flags.run, options)
+                                                       : AnalyzeChosen(flags, options));
   const Report& report = analysis.report;
   if (page) {
     page->stream() << HtmlText(report, *analysis.page);
@@ -104,9 +118,11 @@ Result<int> RunReport(const ReportFlags& flags) {
 
 CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ReportFlags>();
-  app.description("Report on a run: how long its step took beside the job, and why");
-  app.add_option("run", flags->run,
-                 "run: a directory that replay, simulate or monitor wrote; or a directory of runs")
+  app.description("Report on a run or a trace set: how long a step took, and where the time went");
+  app.add_option(
+         "run", flags->run,
+         "run: a directory that replay, simulate or monitor wrote, or a directory of runs; or a "
+         "trace set: what was recorded")
       ->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--full", flags->full, "every section");

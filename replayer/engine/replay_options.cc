@@ -8,13 +8,6 @@
 
 namespace reprise {
 
-void ApplyPreset(ReplayPreset preset, ReplayOptions& options) {
-  options.preset = preset;
-  options.default_op_mode = preset == ReplayPreset::kComm ? ReplayMode::kTimed : ReplayMode::kReal;
-  options.default_comm_mode =
-      preset == ReplayPreset::kCompute ? ReplayMode::kTimed : ReplayMode::kReal;
-}
-
 Status ParseDeviceMap(std::string_view text, ReplayOptions& options) {
   DeviceMap& map = options.device_map;
   if (text == "round-robin" || text == "packed") {

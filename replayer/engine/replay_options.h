@@ -17,11 +17,6 @@
 
 namespace reprise {
 
-// Presets of the two mode tables: full (all real), compute (transfers timed), comm (operations
-// timed), dry (nothing runs: the equation on a simulated clock).
-enum class ReplayPreset : std::uint8_t { kFull, kCompute, kComm, kDry };
-inline constexpr const char* kPresetNames[] = {"full", "compute", "comm", "dry"};
-
 // Which device a rank uses, by its number among the ranks of its host.
 struct DeviceMap {
   enum class Kind : std::uint8_t {
@@ -35,7 +30,6 @@ struct DeviceMap {
 };
 
 struct ReplayOptions : PlanOptions {
-  ReplayPreset preset = ReplayPreset::kFull;
   std::int32_t warmup = 1;
   std::int32_t iterations = 3;
   bool check = false;            // exactly representable data in every transfer, verified
@@ -62,8 +56,6 @@ struct ReplayOptions : PlanOptions {
   std::int64_t until_steady_ns = 0;  // warm up until temperatures settle, at most so long
 };
 
-// Sets the modes that a preset stands for; later ParseModes calls refine them.
-void ApplyPreset(ReplayPreset preset, ReplayOptions& options);
 // "round-robin", "packed", or "0:0,1:0,2:1": local rank to device index.
 [[nodiscard]] Status ParseDeviceMap(std::string_view text, ReplayOptions& options);
 

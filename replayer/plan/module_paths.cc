@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <map>
 
-#include "report/recordings/read.h"
+#include "replayer/plan/node_origins.h"
 
 namespace reprise {
 namespace {
@@ -44,23 +44,25 @@ class ModulePathWalk {
 
 }  // namespace
 
-void FillModulePaths(const Graph& graph, std::vector<RecordedOperation>& operations) {
+void FillModulePaths(const Graph& graph, std::vector<NodeOrigin>& origins) {
   std::map<std::int64_t, std::vector<const Range*>> ranges;
   for (const Range& range : graph.metadata().ranges) {
     ranges[range.thread].push_back(&range);
   }
-  std::map<std::int64_t, std::vector<RecordedOperation*>> threads;
-  for (RecordedOperation& of : operations) {
-    if (of.thread >= 0) {
-      threads[of.thread].push_back(&of);
+  if (ranges.empty()) {
+    return;
+  }
+  std::map<std::int64_t, std::vector<Graph::Index>> threads;
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    if (graph.actor(i).kind == Actor::Kind::kThread) {
+      threads[graph.actor(i).id].push_back(i);
     }
   }
-  for (auto& [thread, calls] : threads) {
-    std::ranges::stable_sort(
-        calls, [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+  for (auto& [thread, nodes] : threads) {
+    std::ranges::stable_sort(nodes, {}, [&graph](Graph::Index i) { return graph.start_ns(i); });
     ModulePathWalk walk(ranges[thread]);
-    for (RecordedOperation* call : calls) {
-      call->module = walk.PathAt(call->start_ns);
+    for (const Graph::Index i : nodes) {
+      origins[i].module = walk.PathAt(graph.start_ns(i));
     }
   }
 }

@@ -45,6 +45,19 @@ double PlanOptions::GapFactor() const {
   return 1.0;
 }
 
+std::map<std::string, std::string> DescribeModes(const PlanOptions& options) {
+  std::map<std::string, std::string> text = {
+      {"ops", std::string(Name(options.default_op_mode))},
+      {"comms", std::string(Name(options.default_comm_mode))}};
+  for (const auto& [op_class, mode] : options.op_modes) {
+    text[fmt::format("ops.{}", Name(op_class))] = Name(mode);
+  }
+  for (const auto& [kind, mode] : options.comm_modes) {
+    text[fmt::format("comms.{}", Name(kind))] = Name(mode);
+  }
+  return text;
+}
+
 std::map<std::string, std::string> DescribeTimes(const PlanOptions& options) {
   std::map<std::string, std::string> text;
   text["host_gap_factor"] = options.host_gaps == HostGaps::kUntraced

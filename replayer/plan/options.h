@@ -64,6 +64,10 @@ struct PlanOptions {
   [[nodiscard]] double GapFactor() const;
 };
 
+// For the manifest: `ops` and `comms`, the modes of what has none of its own, and `ops.<class>`,
+// `comms.<kind>` where given.
+[[nodiscard]] std::map<std::string, std::string> DescribeModes(const PlanOptions& options);
+
 // For the manifest: `host_gap_factor` (or "untraced"); `time_scale`, `stretch` where not 1, and
 // `time_scale.<class>`, `stretch.<class>` where given.
 [[nodiscard]] std::map<std::string, std::string> DescribeTimes(const PlanOptions& options);

@@ -42,7 +42,7 @@ Status PrepareRunDirectory(const std::string& directory, bool force) {
   return {};
 }
 
-void RecordTrace(const Graph& graph, bool times, RankWriter& writer) {
+RankFacts TraceFacts(const Graph& graph, bool times) {
   const TraceMetadata& metadata = graph.metadata();
   const RecordedMachine& machine = metadata.machine;
   const auto known = [](std::int32_t count) {
@@ -61,7 +61,7 @@ void RecordTrace(const Graph& graph, bool times, RankWriter& writer) {
       facts.recorded_steps_ns.push_back(step.duration_ns);
     }
   }
-  writer.SetFacts(facts);
+  return facts;
 }
 
 void RecordProcessPlacement(const std::string& root, RankWriter& writer) {

@@ -16,7 +16,7 @@ namespace reprise {
 [[nodiscard]] Status PrepareRunDirectory(const std::string& directory, bool force);
 // The facts of a rank's trace: the recorded job's machine, as far as its capture has it, and the
 // time that times in the trace count from. `times`: those of its steps too.
-void RecordTrace(const Graph& graph, bool times, RankWriter& writer);
+[[nodiscard]] RankFacts TraceFacts(const Graph& graph, bool times);
 // The facts of the NUMA nodes that this process may use, as far as the kernel has them. `root`:
 // what comes before "/proc" and "/sys".
 void RecordProcessPlacement(const std::string& root, RankWriter& writer);

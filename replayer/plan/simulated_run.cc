@@ -1,4 +1,4 @@
-#include "replayer/plan/dry.h"
+#include "replayer/plan/simulated_run.h"
 
 #include <fmt/format.h>
 
@@ -18,11 +18,19 @@
 namespace reprise {
 namespace {
 
-// Every node takes its simulated time; the plan only decides which nodes count.
+// Every node takes its simulated time, or is skipped; the plan decides which nodes count.
 PlanOptions AllTimed(PlanOptions options) {
-  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
-  options.op_modes.clear();
-  options.comm_modes.clear();
+  const auto time = [](ReplayMode& mode) {
+    mode = mode == ReplayMode::kSkip ? ReplayMode::kSkip : ReplayMode::kTimed;
+  };
+  time(options.default_op_mode);
+  time(options.default_comm_mode);
+  for (auto& [op_class, mode] : options.op_modes) {
+    time(mode);
+  }
+  for (auto& [kind, mode] : options.comm_modes) {
+    time(mode);
+  }
   options.assume_groups = true;
   return options;
 }
@@ -57,7 +65,7 @@ Result<PartCounts> LoadAll(const TraceSet& set, const RankMapping& mapping,
 }
 
 Status Simulate(const PlanOptions& options, const RankMapping& mapping,
-                const DrySimulation& simulation, ScheduledRanks& simulated) {
+                const Simulation& simulation, ScheduledRanks& simulated) {
   std::vector<const Graph*> pointers;
   for (const Graph& graph : simulated.graphs) {
     pointers.push_back(&graph);
@@ -65,15 +73,19 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
   TimingTrace trace = TimingOfSet(pointers);
   simulated.first = trace.first;
   TimingGraph& timing = trace.graph;
-  const DrySet set{simulated.graphs, simulated.plans, simulated.first, mapping, timing};
+  const SimulatedSet set{simulated.graphs, simulated.plans, simulated.first,
+                         mapping,          options,         timing};
   const auto scale = [](std::int64_t& value_ns, double factor) {
     value_ns = value_ns < 0 ? value_ns : NsOf(static_cast<double>(value_ns) * factor);
   };
   for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
     const auto [rank, i] = trace.Locate(node);
     const Graph& graph = simulated.graphs[rank];
+    const bool skipped = simulated.plans[rank].work[i].mode == ReplayMode::kSkip;
     const double factor =
-        options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
+        skipped
+            ? 0
+            : options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
     if (options.host_gaps == HostGaps::kUntraced) {
       timing.duration_ns[node] -= graph.tracing_ns(i);
       timing.delay_ns[node] -= graph.tracing_delay_ns(i);
@@ -111,7 +123,7 @@ std::vector<StepRecord> StepsOf(const ScheduledRanks& simulated, std::size_t ran
   return steps;
 }
 
-Status WriteRank(const DryRequest& request, const DrySimulation& simulation,
+Status WriteRank(const SimulationRequest& request, const Simulation& simulation,
                  const ScheduledRanks& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
   const Plan& plan = simulated.plans[rank];
@@ -127,7 +139,7 @@ Status WriteRank(const DryRequest& request, const DrySimulation& simulation,
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const std::uint32_t at = simulated.first[rank] + i;
     const std::int64_t start_ns = simulated.schedule.start_ns[at];
-    if (plan.work[i].counts) {
+    if (plan.work[i].counts && plan.work[i].mode != ReplayMode::kSkip) {
       records.push_back({graph.id(i), 0, plan.work[i].step, ReplayMode::kTimed, start_ns,
                          simulated.schedule.end_ns[at] - start_ns});
     }
@@ -135,7 +147,7 @@ Status WriteRank(const DryRequest& request, const DrySimulation& simulation,
   writer->Append(std::move(records));
   writer->Append(StepsOf(simulated, rank));
   writer->SetFacts({.modelled = true});
-  RecordTrace(graph, simulated.recorded, *writer);
+  writer->SetFacts(TraceFacts(graph, simulated.recorded));
   if (!simulated.facts.empty()) {
     writer->SetFacts(simulated.facts[rank]);
   }
@@ -145,33 +157,10 @@ Status WriteRank(const DryRequest& request, const DrySimulation& simulation,
   return writer->Close();
 }
 
-Result<ReplayOutcome> DryOnOneRank(const DryRequest& request, const DrySimulation& simulation,
-                                   int ranks) {
-  PlanOptions options = request.options;
-  options.host_gaps = options.host_gaps == HostGaps::kAuto ? HostGaps::kKeep : options.host_gaps;
-  REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
-  REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, ranks));
-  if (!mapping.changes) {
-    REPRISE_TRY(set.CheckRankByRank(
-        "a dry replay holds the nodes of every rank",
-        "choose some with --ranks, or `reprise simulate` it, which takes each class once"));
-  }
-  ScheduledRanks simulated;
-  REPRISE_ASSIGN(PartCounts counts, LoadAll(set, mapping, options, simulated));
-  if (simulation.replace_times) {
-    counts.untimed = 0;  // what replaces times says what it did without them
-  }
-  REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
-  std::map<std::string, std::string> part = DescribePart(options, mapping);
-  part.merge(DescribeTimes(options));
-  REPRISE_TRY(WriteSimulatedRun(request, set, simulation, simulated, part));
-  return ReplayOutcome{.notes = PartNotes(options, set, mapping, counts)};
-}
-
 }  // namespace
 
-Status WriteSimulatedRun(const DryRequest& request, const TraceSet& set,
-                         const DrySimulation& simulation, const ScheduledRanks& simulated,
+Status WriteSimulatedRun(const SimulationRequest& request, const TraceSet& set,
+                         const Simulation& simulation, const ScheduledRanks& simulated,
                          const std::map<std::string, std::string>& part) {
   REPRISE_TRY(PrepareRunDirectory(request.run_directory, request.force));
   const std::size_t ranks = simulated.graphs.size();
@@ -182,7 +171,7 @@ Status WriteSimulatedRun(const DryRequest& request, const TraceSet& set,
   manifest.trace_name = set.name;
   manifest.started_at = UtcNow();
   manifest.world_size = static_cast<std::int32_t>(ranks);
-  manifest.options = {{"mode", "dry"},
+  manifest.options = {{"mode", kSimulateMode},
                       {"time_scale", fmt::format("{}", request.options.time_scale)}};
   if (simulation.options) {
     for (const auto& [name, value] : simulation.options()) {
@@ -212,21 +201,29 @@ Status WriteSimulatedRun(const DryRequest& request, const TraceSet& set,
   return MergeRun(request.run_directory);
 }
 
-ReplayResult DryReplay(const DryRequest& request, Communicator& communicator) {
-  return DryReplayAs(request, communicator, {});
-}
-
-ReplayResult DryReplayAs(const DryRequest& request, Communicator& communicator,
-                         const DrySimulation& simulation) {
-  Result<ReplayOutcome> outcome = ReplayOutcome{};
-  if (communicator.rank() == 0) {
-    outcome = DryOnOneRank(request, simulation, communicator.size());
+Result<ReplayOutcome> SimulateRanks(const SimulationRequest& request,
+                                    const Simulation& simulation) {
+  PlanOptions options = request.options;
+  REPRISE_ASSIGN(const TraceSet set, OpenChosen(request.set_directory, options.part));
+  REPRISE_ASSIGN(const RankMapping mapping, MapRanks(set, options, 1));
+  if (!mapping.changes) {
+    REPRISE_TRY(set.CheckRankByRank(
+        "a simulation of steps or of a range holds the nodes of every rank",
+        "choose some with --ranks, or simulate the whole set, which takes each class once"));
   }
-  const Status mine = outcome ? Status{} : tl::unexpected<Error>(outcome.error());
-  if (const Status agreed = communicator.Agree(mine); !agreed) {
-    return tl::unexpected<ReplayFailure>({agreed.error(), false});
+  ScheduledRanks simulated;
+  REPRISE_ASSIGN(PartCounts counts, LoadAll(set, mapping, options, simulated));
+  if (simulation.replace_times) {
+    counts.untimed = 0;  // what replaces times says what it did without them
   }
-  return *outcome;
+  REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
+  std::map<std::string, std::string> part = DescribePart(options, mapping);
+  std::map<std::string, std::string> modes = DescribeModes(options);
+  std::erase_if(modes, [](const auto& mode) { return mode.second != Name(ReplayMode::kSkip); });
+  part.merge(modes);
+  part.merge(DescribeTimes(options));
+  REPRISE_TRY(WriteSimulatedRun(request, set, simulation, simulated, part));
+  return ReplayOutcome{.notes = PartNotes(options, set, mapping, counts)};
 }
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-// --mode dry: the whole set's schedule on a simulated clock. Nothing runs; every time is modelled.
+// A set's schedule on a simulated clock, as a run. Nothing is executed; every time is modelled.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "collectives/communicator.h"
 #include "core/records.h"
 #include "core/timing/dry_run.h"
 #include "et_schema/graph.h"
@@ -21,29 +20,30 @@
 
 namespace reprise {
 
-struct DryRequest : RunRequest {
+struct SimulationRequest : RunRequest {
   PlanOptions options;
 };
 
 // All replayed ranks before their schedule is computed. `first`: index of each rank's first node in
 // `timing`, and the end. Durations, delays and transfer times of `timing` may be replaced.
-struct DrySet {
+struct SimulatedSet {
   std::span<const Graph> graphs;
   std::span<const Plan> plans;
   std::span<const std::uint32_t> first;
   const RankMapping& mapping;
+  const PlanOptions& options;
   TimingGraph& timing;
 };
 
 // What a simulation replaces, and how its run is labelled.
-struct DrySimulation {
-  // Called once, on rank 0; its error ends the simulation. Empty: times stay.
-  std::function<Status(const DrySet& set)> replace_times;
+struct Simulation {
+  // Called once; its error ends the simulation. Empty: times stay.
+  std::function<Status(const SimulatedSet& set)> replace_times;
   // In place of the dry run's schedule of these times, for sets whose times do not come from a
-  // recording; nothing: the dry run's. Parallel to `timing`.
+  // recording; nothing: the dry run's (core/timing/dry_run.h). Parallel to `timing`.
   std::function<std::optional<Schedule>()> schedule;
   // Called when the schedule is known; may be empty.
-  std::function<void(const DrySet& set, const Schedule& schedule)> scheduled;
+  std::function<void(const SimulatedSet& set, const Schedule& schedule)> scheduled;
   // Called afterwards for each node of `timing`: returns the source of its time. May be empty.
   std::function<TimeSource(std::uint32_t node)> time_source;
   // For the manifest, read afterwards.
@@ -67,17 +67,14 @@ struct ScheduledRanks {
 };
 // Writes a run with one rank for each graph. `simulation` names times and options; `part` has more
 // of these, which do not replace its own.
-[[nodiscard]] Status WriteSimulatedRun(const DryRequest& request, const TraceSet& set,
-                                       const DrySimulation& simulation, const ScheduledRanks& ranks,
+[[nodiscard]] Status WriteSimulatedRun(const SimulationRequest& request, const TraceSet& set,
+                                       const Simulation& simulation, const ScheduledRanks& ranks,
                                        const std::map<std::string, std::string>& part = {});
 
-// Needs no device and no mpirun. Rank 0 simulates all replayed ranks and writes the run; other
-// ranks, if any were started, only agree. With --one-trace it simulates as many ranks as were
-// started. Durations are the recorded ones × --time-scale; gaps follow --host-gaps. The manifest's
-// option `mode` is "dry", and every record is timed.
-[[nodiscard]] ReplayResult DryReplay(const DryRequest& request, Communicator& communicator);
-// The same with other times.
-[[nodiscard]] ReplayResult DryReplayAs(const DryRequest& request, Communicator& communicator,
-                                       const DrySimulation& simulation);
+// Needs no device and no MPI: one process simulates all chosen ranks, and writes the run. Durations
+// are the recorded ones × --time-scale, of what --ops and --comms skip 0; gaps follow --host-gaps.
+// Other modes than skipped are timed.
+[[nodiscard]] Result<ReplayOutcome> SimulateRanks(const SimulationRequest& request,
+                                                  const Simulation& simulation);
 
 }  // namespace reprise

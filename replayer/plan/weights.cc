@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
+#include "replayer/plan/node_origins.h"
 #include "replayer/plan/training_phases.h"
-#include "report/recordings/read.h"
 
 namespace reprise {
 namespace {
@@ -15,7 +15,7 @@ bool WritesItsOperand(std::string_view name) {
 
 }  // namespace
 
-void CountWeights(const Graph& graph, RankRecording& rank) {
+WeightCounts CountWeights(const Graph& graph) {
   std::map<std::int64_t, std::int64_t> weights;  // bytes by storage incarnation
   std::set<std::int64_t> made;                   // in this trace
   std::set<std::int64_t> written;                // by an optimizer
@@ -26,7 +26,7 @@ void CountWeights(const Graph& graph, RankRecording& rank) {
     const bool product = graph.op_class(i) == OpClass::kGemm;
     const auto call = graph.Call(i);
     if (!call) {
-      return;
+      return {};
     }
     for (const TensorDesc* tensor : TensorsIn(call->outputs)) {
       bool view = false;
@@ -55,14 +55,16 @@ void CountWeights(const Graph& graph, RankRecording& rank) {
       }
     }
   }
+  WeightCounts counts;
   if (!optimizer) {
-    return;
+    return counts;
   }
   for (const auto& [incarnation, bytes] : weights) {
     const bool trained = written.count(incarnation) > 0;
-    (trained ? rank.trained_weights : rank.frozen_weights) += 1;
-    (trained ? rank.trained_bytes : rank.frozen_bytes) += bytes;
+    (trained ? counts.trained : counts.frozen) += 1;
+    (trained ? counts.trained_bytes : counts.frozen_bytes) += bytes;
   }
+  return counts;
 }
 
 }  // namespace reprise

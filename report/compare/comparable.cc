@@ -163,9 +163,10 @@ class SettingsExamination {
   void AddPrediction(const RunManifest& a, const RunManifest& b, const std::string& label) {
     const bool first = IsPrediction(a);
     Add("mode",
-        fmt::format("{} is modelled (simulated on {}), {} was replayed (mode {})",
-                    first ? label_ : label, SimulatedMachine(first ? a : b), first ? label : label_,
-                    OptionOf(first ? b : a, "mode")),
+        fmt::format(
+            "{} is modelled (simulated on {}), {} was replayed (operations {}, transfers {})",
+            first ? label_ : label, SimulatedMachine(first ? a : b), first ? label : label_,
+            OptionOf(first ? b : a, "ops"), OptionOf(first ? b : a, "comms")),
         true);
   }
 

@@ -13,11 +13,11 @@ function keepFilters() {
 // What compares with a recording; critical path and overlap follow from its order.
 const ONLY_RECORDED = new Set(['overlap', 'critical-path', 'offenders']);
 
-// What a prediction without power has nothing of.
+// What a prediction without power, or a recording, has nothing of.
 const ONLY_METERED = new Set(['telemetry', 'energy', 'throttling']);
 
-const isShown = (section) => !(isPrediction(data.report) && data.telemetry.length === 0 && ONLY_METERED.has(section.id)) &&
-  (data.report.recorded || isMonitor(data.report) || !ONLY_RECORDED.has(section.id)) && !(isMonitor(data.report) && ONLY_REPLAYS.has(section.id)) &&
+const isShown = (section) => !((isPrediction(data.report) || isRecording(data.report)) && data.telemetry.length === 0 && ONLY_METERED.has(section.id)) &&
+  (data.report.recorded || isMonitor(data.report) || !ONLY_RECORDED.has(section.id) || (isRecording(data.report) && section.id !== 'offenders')) && !(isMonitor(data.report) && ONLY_REPLAYS.has(section.id)) &&
   !(section.id === 'heat-map' && data.report.ranks.length < 2);
 
 function filterChoices() {
@@ -59,13 +59,14 @@ function addFilters(redraw) {
 
 openPage(() => {
   const { run } = data.report;
-  wording.replayed = data.report.verdict.kind === 'simulated' ? 'modelled' : 'replayed';
+  wording.replayed = { simulated: 'modelled', recorded: 'recorded' }[data.report.verdict.kind] || 'replayed';
   wording.recorded = data.report.recorded || isMonitor(data.report);
   const name = run.trace_name || (isMonitor(data.report) ? 'monitored program' : 'run');
-  addTitle(`${name}: Reprise report`, `${name}, started ${run.started_at || 'at an unknown time'}, Reprise ${run.reprise_version}`,
-    `Run recorded by Reprise ${run.reprise_version}.`);
-  const shown = SECTIONS.filter(isShown);
+  const started = isRecording(data.report) ? 'as recorded' : `started ${run.started_at || 'at an unknown time'}`;
+  addTitle(`${name}: Reprise report`, `${name}, ${started}, Reprise ${run.reprise_version}`,
+    `${isRecording(data.report) ? 'Trace set read' : 'Run recorded'} by Reprise ${run.reprise_version}.`);
+  let shown = [];
   addFilters((...names) => shown.filter((section) => section.uses.some((use) => names.includes(use)))
     .forEach((section) => drawSection(section, filters)));
-  addSections(shown, filters);
+  shown = addSections(SECTIONS.filter(isShown), filters);
 });

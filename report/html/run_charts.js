@@ -27,6 +27,8 @@ const isError = (report) => report.verdict.is_error;
 const isFolded = (report) => report.ranks.some(isClass);
 // Of `reprise simulate`: nothing was replayed.
 const isPrediction = (report) => (report.run.options || {}).mode === 'simulate';
+// A trace set itself.
+const isRecording = (report) => (report.run.options || {}).mode === 'recorded';
 const ratioName = (report) => (isError(report) ? 'error' : 'ratio');
 const ratioText = (report, relation) => (isError(report) ? error(relation) : known(relation) ? number(1 + relation) : UNKNOWN);
 const ratioColumn = (report) => column(ratioName(report), (r) => ratioText(report, relative(r.replayed_ns, r.recorded_ns)));
@@ -79,18 +81,18 @@ function drawReplaySummary(box, data) {
   const { report } = data;
   const { fidelity } = report;
   if (isPrediction(report)) drawSources(box, report);
-  else drawCoverage(box, report);
+  else if (!isRecording(report)) drawCoverage(box, report);
   const hosts = Math.max(1, new Set(report.ranks.map((r) => r.host)).size);
   box.append(cards(
     report.recorded ? card('Step, recorded', duration(report.step_time_recorded_ns), known(report.step_time_untraced_ns) ?
       `${duration(report.step_time_untraced_ns)} without tracing` : 'untraced step unknown') :
-      card('Step, recorded', 'none', 'no times were recorded'),
+      isRecording(report) ? null : card('Step, recorded', 'none', 'no times were recorded'),
     card(worded('Step, replayed'), duration(report.step_time_replayed_ns), report.iterations > 1 ?
       `median of ${plural(report.iterations, 'iteration')}, ${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}` : ''),
     ...(report.recorded ? ratioCards(report) : []),
     card('Ranks', count(report.total_ranks), isFolded(report) ? `in ${count(report.ranks.length)} classes of equal ones` :
       wording.replayed === 'modelled' ? 'simulated' : `on ${plural(hosts, 'host')}`),
-    ...(isPrediction(report) && !known(report.energy_joules) ? [] : energyCards(report))));
+    ...((isPrediction(report) || isRecording(report)) && !known(report.energy_joules) ? [] : energyCards(report))));
   if (report.recorded && fidelity.difference_unknown_because) {
     box.append(note(`No attribution of the difference: ${fidelity.difference_unknown_because}`));
   }
@@ -233,7 +235,7 @@ function drawShapes(box, data, filters) {
 }
 
 function pairs(title, object) {
-  const rows = Object.entries(object || {});
+  const rows = Object.entries(object || {}).filter(([, value]) => value !== '');
   if (rows.length === 0) return null;
   return element('div', {}, element('h3', {}, title),
     table([textColumn('name', (r) => r[0]), textColumn('value', (r) => String(r[1]))], rows));

@@ -1,7 +1,8 @@
 // What both pages share: their data, address, sections, theme. <html data-ready data-errors data-charts>
 // says how that went. A section is {id, title, draw(box, data, filters)}; a draw that returns a text
-// says with it why there is nothing to show. It may have `uses`, the filters that it follows, and
-// `left_out`, the lists of which the page may not hold all.
+// says with it why there is nothing to show. One that has nothing to show whatever the filters are is
+// not on the page. It may have `uses`, the filters that it follows, and `left_out`, the lists of which
+// the page may not hold all.
 const state = document.documentElement.dataset;
 state.errors = '0';
 window.addEventListener('error', () => { state.errors = String(Number(state.errors) + 1); });
@@ -12,11 +13,13 @@ const data = JSON.parse(document.getElementById('data').textContent);
 const readAddress = () => new URLSearchParams(location.hash.includes('=') ? location.hash.slice(1) : '');
 const writeAddress = (pairs) => history.replaceState(null, '', `#${new URLSearchParams(pairs)}`);
 
+// Returns why there is nothing to show, where there is nothing.
 function drawSection(section, filters) {
   const box = document.getElementById(section.id);
   const body = element('div', { class: 'body' });
+  let why;
   try {
-    const why = section.draw(body, data, filters);
+    why = section.draw(body, data, filters);
     if (why) body.append(note(why));
   } catch (problem) {
     state.errors = String(Number(state.errors) + 1);
@@ -31,10 +34,20 @@ function drawSection(section, filters) {
   if (old) old.replaceWith(body);
   else box.append(body);
   state.charts = String([...document.querySelectorAll('figure svg')].filter((svg) => svg.querySelector('path, rect')).length);
+  return why;
 }
 
-// Draws the sections and lists them in the contents.
+// Whether a section that has nothing to show with these filters has something without.
+function hasContent(section, filters) {
+  const none = Object.fromEntries(Object.keys(filters || {}).map((name) => [name, '']));
+  const leftOut = (section.left_out || []).some((list) => data.left_out[list] > 0);
+  return leftOut || (Object.values(filters || {}).some(Boolean) && !section.draw(element('div'), data, none));
+}
+
+// Draws the sections that have something to show, and lists them in the contents. Returns those.
 function addSections(sections, filters) {
+  const shown = [];
+  const absent = [];
   for (const section of sections) {
     const uses = section.uses && section.uses.length ?
       element('span', { class: 'uses' }, `follows the filters ${section.uses.join(', ')}`) : null;
@@ -47,9 +60,22 @@ function addSections(sections, filters) {
       document.getElementById(section.id).scrollIntoView();
       document.getElementById(section.id).focus({ preventScroll: true });
     });
-    document.getElementById('contents').append(element('li', {}, link));
-    drawSection(section, filters);
+    const entry = element('li', {}, link);
+    document.getElementById('contents').append(entry);
+    const why = drawSection(section, filters);
+    if (why && !hasContent(section, filters)) {
+      absent.push(`${section.title}: ${why}`);
+      document.getElementById(section.id).remove();
+      entry.remove();
+    } else {
+      shown.push(section);
+    }
   }
+  if (absent.length > 0) {
+    document.getElementById('main').append(element('details', { id: 'absent' }, element('summary', {}, 'Sections without content'),
+      element('ul', {}, ...absent.map((text) => element('li', {}, text)))));
+  }
+  return shown;
 }
 
 function addTheme(wanted) {

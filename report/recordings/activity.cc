@@ -73,9 +73,7 @@ void SplitIdle(std::span<const StepWindow> steps, std::span<const std::int64_t> 
 
 std::vector<std::int64_t> TakeSorted(std::vector<RecordedOperation> operations,
                                      std::vector<LaunchedSlice> slices, RankRecording& rank) {
-  std::ranges::stable_sort(operations, [](const auto& a, const auto& b) {
-    return a.thread != b.thread ? a.thread < b.thread : a.start_ns < b.start_ns;
-  });
+  std::ranges::stable_sort(operations, {}, &RecordedOperation::thread);
   rank.operations = std::move(operations);
   std::ranges::stable_sort(
       slices, [](const auto& a, const auto& b) { return a.first.start_ns < b.first.start_ns; });

@@ -172,15 +172,15 @@ class DifferenceText {
 
   void Weights(const RecordedJob& of) {
     const RankRecording& rank = of.ranks.front();
-    if (rank.trained_weights > 0 && rank.frozen_weights > 0) {
+    if (rank.weights.trained > 0 && rank.weights.frozen > 0) {
       text_ += Message(
           style_,
           fmt::format("{}: {} of {} {} trained, {} of {} {} frozen", of.label,
-                      rank.trained_weights == 1 ? "1 matrix"
-                                                : fmt::format("{} matrices", rank.trained_weights),
-                      BytesText(rank.trained_bytes), IsOrAre(rank.trained_weights),
-                      rank.frozen_weights, BytesText(rank.frozen_bytes),
-                      IsOrAre(rank.frozen_weights)),
+                      rank.weights.trained == 1 ? "1 matrix"
+                                                : fmt::format("{} matrices", rank.weights.trained),
+                      BytesText(rank.weights.trained_bytes), IsOrAre(rank.weights.trained),
+                      rank.weights.frozen, BytesText(rank.weights.frozen_bytes),
+                      IsOrAre(rank.weights.frozen)),
           2);
     }
   }

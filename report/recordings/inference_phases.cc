@@ -36,18 +36,22 @@ Result<RunData> ReadFirstHost(const std::string& directory, const Report& report
 }  // namespace
 
 Status AddInferencePhases(const std::string& directory, Report& report) {
-  if (!MayInfer(report)) {
-    return {};
+  if (MayInfer(report)) {
+    REPRISE_ASSIGN(const RunData run, ReadFirstHost(directory, report));
+    AddInferencePhases(run, report);
   }
-  REPRISE_ASSIGN(const RunData run, ReadFirstHost(directory, report));
-  const auto recording = RecordingOfRun(run);
-  if (!recording || recording->ranks.empty()) {
-    return {};  // a run without a finished iteration has no phases
+  return {};
+}
+
+void AddInferencePhases(const RunData& run, Report& report) {
+  const auto recording = RecordingOf(run);
+  if (!MayInfer(report) || !recording || recording->ranks.empty()) {
+    return;  // a run without a finished iteration has no phases
   }
   const RankRecording& rank = recording->ranks.front();
   const auto found = FindInference(rank);
   if (!found) {
-    return {};
+    return;
   }
   const double steps = std::max(rank.steps, 1);
   std::vector<PhaseUse> uses;
@@ -76,7 +80,6 @@ Status AddInferencePhases(const std::string& directory, Report& report) {
   std::copy_if(report.phase_uses.begin(), report.phase_uses.end(), std::back_inserter(uses),
                [](const PhaseUse& use) { return use.name != Name(Phase::kForward); });
   report.phase_uses = std::move(uses);
-  return {};
 }
 
 }  // namespace reprise

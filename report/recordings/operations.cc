@@ -1,3 +1,4 @@
+// A run's, or a trace set's, nodes as operations: each call with all that it launched.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +9,14 @@
 #include <unordered_map>
 
 #include "core/median.h"
+#include "core/shown_text.h"
 #include "core/text_in.h"
 #include "report/nodes/measured.h"
 #include "report/nodes/transfers.h"
 #include "report/recordings/inference.h"
 #include "report/recordings/read.h"
 #include "report/recordings/run_power.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -61,46 +64,85 @@ std::optional<std::int64_t> ThreadNumber(const std::string& actor) {
   return number;
 }
 
+bool IsOfStream(const NodeInfo& node) { return node.actor.starts_with("stream"); }
+
+bool NamesTf32(std::string_view kernel) {
+  return kernel.find("tf32") != std::string_view::npos ||
+         kernel.find("TF32") != std::string_view::npos ||
+         kernel.find("_s1688") != std::string_view::npos;
+}
+
+// What the converter gives an operator's work; a kernel alone has none of these.
+bool HasOwnClass(OpClass op_class) {
+  return op_class != OpClass::kOther && op_class != OpClass::kMemcpy;
+}
+
+// "all_reduce 4096 B", in place of a transfer's shapes.
+std::string TransferText(const CommSpec& comm) {
+  return comm.bytes_known
+             ? fmt::format("{} {} B", Name(comm.kind), std::max(comm.in_bytes, comm.out_bytes))
+             : fmt::format("{} of unknown size", Name(comm.kind));
+}
+
 // One rank: each node with the medians of its records, times from the first step's start of its
 // iteration on.
-class RunRankReader {
+class RankReader {
  public:
-  RunRankReader(const RunData& run, const RankData& data, const TransferWaits& waits)
-      : run_(run), data_(data), waits_(waits) {}
+  RankReader(const RunData& run, const RankData& data, const TransferWaits& waits)
+      : run_(run), data_(data), waits_(waits), operation_of_(data.nodes.size(), kNone) {}
 
   RankRecording Read() {
     rank_.rank = data_.rank;
     // Of a simulated run it is where the simulation was computed.
-    rank_.host = IsModelled(data_) ? "" : data_.host;
+    rank_.host = IsModelled(data_) ? "" : ShownText(data_.host);
     rank_.alike = RanksAlike(data_);
     rank_.members = data_.facts.class_members;
     rank_.processor = data_.facts.processor;
+    rank_.weights = data_.weights;
     const auto index = static_cast<std::size_t>(data_.rank);
     rank_.device = index < run_.manifest.devices.size() ? run_.manifest.devices[index] : "";
-    rank_.placement.host = data_.host;
-    for (const RunDevice& device : data_.devices) {
-      if (!device.pci_bus_id.empty()) {
-        rank_.placement.pci_bus_id = device.pci_bus_id;
-        rank_.placement.device = device.placement;
-      }
-    }
-    rank_.placement.process_numa_nodes = data_.facts.numa_nodes;
-    rank_.placement.memory_numa_nodes = data_.facts.memory_numa_nodes;
+    rank_.placement = data_.placement ? *data_.placement : PlacementOfRun();
     FindIterations();
     FindTimes();
-    for (const std::size_t k : ByStart()) {
+    const std::vector<std::size_t> by_start = ByStart();
+    for (const std::size_t k : by_start) {
       AddNode(k);
     }
-    AddLaunches();
+    AddLaunches(by_start);
+    Describe();
     Finish();
     return std::move(rank_);
   }
 
  private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
   struct Times {
     std::int64_t start_ns = 0, duration_ns = 0;
     bool ran = false;
+    [[nodiscard]] std::int64_t end_ns() const { return start_ns + duration_ns; }
   };
+
+  // Of an operation, while its nodes are added.
+  struct Draft {
+    bool works = false;         // an operator that ran on the host itself, or a transfer
+    std::int64_t host_ns = 0;   // of its own
+    std::size_t described = 0;  // the node that has its arguments
+    std::pair<bool, std::int64_t> best{false, -1};  // what that one has, of device events
+  };
+
+  [[nodiscard]] RankPlacement PlacementOfRun() const {
+    RankPlacement placement{.host = data_.host,
+                            .process_numa_nodes = data_.facts.numa_nodes,
+                            .memory_numa_nodes = data_.facts.memory_numa_nodes};
+    for (const RunDevice& device : data_.devices) {
+      if (!device.pci_bus_id.empty()) {
+        placement.pci_bus_id = device.pci_bus_id;
+        placement.device = device.placement;
+      }
+    }
+    return placement;
+  }
 
   [[nodiscard]] std::vector<std::size_t> ByStart() const {
     std::vector<std::size_t> order(data_.nodes.size());
@@ -158,136 +200,208 @@ class RunRankReader {
     }
   }
 
-  // Runs keep no record-function ids: pieces of a call follow each other under one name.
+  [[nodiscard]] const NodeOrigin& OriginOf(std::size_t k) const {
+    static const NodeOrigin kUnknown;
+    return data_.origins.empty() ? kUnknown : data_.origins[k];
+  }
+
+  [[nodiscard]] std::int64_t WaitedNs(std::size_t k) const {
+    const auto found = waits_.find({data_.rank, data_.nodes[k].node_id});
+    return found == waits_.end() ? 0 : found->second;
+  }
+
+  [[nodiscard]] std::string TransferTextOf(std::size_t k) const {
+    const auto comm = transfers_.find(data_.nodes[k].node_id);
+    return comm == transfers_.end() ? std::string() : TransferText(comm->second->spec);
+  }
+
   void AddNode(std::size_t k) {
     const NodeInfo& node = data_.nodes[k];
     const auto thread = ThreadNumber(node.actor);
-    if (!thread && node.kind == OpKind::kComm && !node.actor.starts_with("stream")) {
-      AddTransfer(node, times_[k]);
+    if (!thread && node.kind == OpKind::kComm && !IsOfStream(node)) {
+      AddTransfer(k);
       return;
     }
     if (!thread) {
       return;
     }
-    const auto last = last_of_thread_.find(*thread);
-    const bool piece = last != last_of_thread_.end() &&
-                       data_.nodes[last->second].name == node.name &&
-                       node.op_class == OpClass::kHost && node.recorded_delay_ns == 0;
-    if (!piece) {
-      Begin(node, *thread, times_[k]);
-    }
-    operation_of_[k] = piece ? operation_of_.at(last->second) : rank_.operations.size() - 1;
+    const std::size_t at = operation_of_[k] = CallOf(k, *thread);
     last_of_thread_[*thread] = k;
+    RecordedOperation& of = rank_.operations[at];
+    Draft& draft = drafts_[at];
+    of.end_ns = std::max(of.end_ns, times_[k].end_ns());
     if (node.kind == OpKind::kWork && node.op_class != OpClass::kHost &&
         node.op_class != OpClass::kMetadata) {
-      RecordedOperation& of = rank_.operations[operation_of_[k]];
+      draft.works = true;
+      draft.host_ns += times_[k].duration_ns;
+      draft.described = k;
       of.op_class = node.op_class;
-      of.time_ns = times_[k].duration_ns;
-      works_[operation_of_[k]] = true;
-      slices_.push_back({{BusySlice::Lane::kHost, times_[k].start_ns,
-                          times_[k].start_ns + times_[k].duration_ns, node.op_class},
-                         0});
+      slices_.push_back(
+          {{BusySlice::Lane::kHost, times_[k].start_ns, times_[k].end_ns(), node.op_class}, 0});
     }
   }
 
-  void Begin(const NodeInfo& node, std::int64_t thread, const Times& times) {
+  // A call is cut where it launches: its pieces have one number, or follow each other without a
+  // gap under one name.
+  std::size_t CallOf(std::size_t k, std::int64_t thread) {
+    const NodeInfo& node = data_.nodes[k];
+    const NodeOrigin& origin = OriginOf(k);
+    if (origin.call_id >= 0) {
+      const auto [at, added] = calls_.try_emplace({thread, origin.call_id}, kNone);
+      if (!added && node.name == rank_.operations[at->second].name) {
+        return at->second;
+      }
+      return at->second = Begin(k, thread);
+    }
+    const auto before = last_of_thread_.find(thread);
+    if (before != last_of_thread_.end()) {
+      const NodeInfo& last = data_.nodes[before->second];
+      if (last.name == node.name && node.op_class == OpClass::kHost &&
+          node.recorded_delay_ns == 0 && OriginOf(before->second).caller == origin.caller &&
+          last.recorded_start_ns + last.recorded_elapsed_ns == node.recorded_start_ns) {
+        return operation_of_[before->second];
+      }
+    }
+    return Begin(k, thread);
+  }
+
+  std::size_t Begin(std::size_t k, std::int64_t thread) {
+    const NodeInfo& node = data_.nodes[k];
     rank_.operations.push_back({.name = node.name,
-                                .shape = node.shape,
+                                .caller = OriginOf(k).caller,
+                                .module = OriginOf(k).module,
                                 .op_class = node.op_class,
                                 .phase = node.phase,
                                 .thread = thread,
                                 .step = std::max(node.step, 0),
-                                .start_ns = node.recorded_start_ns,
-                                .end_ns = times.start_ns + times.duration_ns,
-                                .flops = node.flops,
-                                .bytes = node.bytes,
+                                .start_ns = StartNs(k),
+                                .end_ns = times_[k].end_ns(),
                                 .node_id = node.node_id});
-    works_.push_back(false);
+    drafts_.push_back({.described = k});
+    return drafts_.size() - 1;
   }
 
-  void AddTransfer(const NodeInfo& node, const Times& times) {
-    const auto found = waits_.find({data_.rank, node.node_id});
-    const auto comm = transfers_.find(node.node_id);
-    const std::int64_t waited_ns = found == waits_.end() ? 0 : found->second;
-    slices_.push_back({{BusySlice::Lane::kTransfer, times.start_ns,
-                        times.start_ns + times.duration_ns, OpClass::kComm},
-                       0});
-    rank_.operations.push_back(
-        {.name = node.name,
-         .shape = comm == transfers_.end() ? std::string() : TransferText(comm->second->spec),
-         .op_class = OpClass::kComm,
-         .phase = Phase::kCommunication,
-         .transfer = true,
-         .thread = kTransferThread,
-         .step = std::max(node.step, 0),
-         .start_ns = node.recorded_start_ns,
-         .end_ns = times.start_ns + times.duration_ns,
-         .time_ns = times.duration_ns - waited_ns,
-         .waited_ns = waited_ns,
-         .node_id = node.node_id});
-    works_.push_back(true);
+  // What a replay keeps no record of, a host's part of a call, is where it was recorded.
+  [[nodiscard]] std::int64_t StartNs(std::size_t k) const {
+    return times_[k].ran ? times_[k].start_ns
+                         : data_.nodes[k].recorded_start_ns - data_.facts.first_step_ns.value_or(0);
   }
 
-  void AddLaunches() {
+  // A transfer beside the threads. The call that issued it only prepares.
+  void AddTransfer(std::size_t k) {
+    const std::int64_t waited_ns = WaitedNs(k);
+    slices_.push_back(
+        {{BusySlice::Lane::kTransfer, times_[k].start_ns, times_[k].end_ns(), OpClass::kComm}, 0});
+    const std::size_t at = Begin(k, kTransferThread);
+    RecordedOperation& of = rank_.operations[at];
+    of.shape = TransferTextOf(k);
+    of.op_class = OpClass::kComm;
+    of.phase = Phase::kCommunication;
+    of.transfer = true;
+    of.time_ns = times_[k].duration_ns - waited_ns;
+    of.waited_ns = waited_ns;
+    drafts_[at].works = true;
+  }
+
+  void AddLaunches(const std::vector<std::size_t>& by_start) {
     std::unordered_map<std::uint64_t, std::uint64_t> launcher;
     for (const EdgeInfo& edge : data_.edges) {
       if (edge.reason == "launch") {
         launcher.emplace(edge.to, edge.from);
       }
     }
-    for (std::size_t k = 0; k < data_.nodes.size(); ++k) {
-      const NodeInfo& node = data_.nodes[k];
-      if (!node.actor.starts_with("stream")) {
+    for (const std::size_t k : by_start) {
+      if (!IsOfStream(data_.nodes[k])) {
         continue;
       }
-      const auto from = launcher.find(node.node_id);
+      const auto from = launcher.find(data_.nodes[k].node_id);
       const auto place = from == launcher.end() ? place_.end() : place_.find(from->second);
-      const auto at =
-          place == place_.end() ? operation_of_.end() : operation_of_.find(place->second);
-      const Times& times = times_[k];
-      const std::int64_t end_ns = times.start_ns + times.duration_ns;
-      const bool comm = transfers_.contains(node.node_id);
-      const OpClass op_class = comm ? OpClass::kComm : node.op_class;
-      const bool launch_known = place != place_.end() && times_[place->second].ran;
-      slices_.push_back({{BusySlice::Lane::kDevice, times.start_ns, end_ns, op_class},
-                         launch_known
-                             ? times_[place->second].start_ns + times_[place->second].duration_ns
-                             : INT64_MIN});
-      ++rank_.device_events;
-      rank_.device_ns += times.duration_ns;
-      const bool own =
-          at == operation_of_.end() && op_class != OpClass::kOther && op_class != OpClass::kMemcpy;
-      if (own) {
-        Begin(node, kStreamThread, times);
-      } else if (at == operation_of_.end()) {
-        ++rank_.early_count;
-        rank_.early_ns += times.duration_ns;
+      AddDeviceEvent(k, place == place_.end() ? kNone : place->second);
+    }
+  }
+
+  // `launched_by`: a node of a thread; kNone: not recorded.
+  void AddDeviceEvent(std::size_t k, std::size_t launched_by) {
+    const NodeInfo& node = data_.nodes[k];
+    const Times& times = times_[k];
+    const bool comm = transfers_.contains(node.node_id);
+    const OpClass op_class = comm ? OpClass::kComm : node.op_class;
+    const bool launch_known = launched_by != kNone && times_[launched_by].ran;
+    slices_.push_back({{BusySlice::Lane::kDevice, times.start_ns, times.end_ns(), op_class},
+                       launch_known ? times_[launched_by].end_ns() : INT64_MIN});
+    ++rank_.device_events;
+    rank_.device_ns += times.duration_ns;
+    std::size_t at = launched_by == kNone ? kNone : operation_of_[launched_by];
+    if (at == kNone && (!OriginOf(k).op.empty() || HasOwnClass(op_class))) {
+      at = Begin(k, kStreamThread);
+    }
+    if (at == kNone) {
+      ++rank_.early_count;
+      rank_.early_ns += times.duration_ns;
+      return;
+    }
+    RecordedOperation& of = rank_.operations[at];
+    Draft& draft = drafts_[at];
+    if (!of.on_device) {
+      // The runtime's wrapper stands for itself only where no operator called it.
+      of.name = OriginOf(k).op.empty() ? of.name : OriginOf(k).op;
+      of.on_device = true;
+      of.op_class = op_class;
+    }
+    of.end_ns = std::max(of.end_ns, times.end_ns());
+    of.time_ns += times.duration_ns;
+    of.tf32 = of.tf32 || NamesTf32(node.name);
+    ++of.kernels;
+    if (of.op_class == OpClass::kMemcpy || comm) {
+      of.op_class = op_class;  // the operator's class, where a fill came first
+    }
+    if (comm) {
+      of.transfer = true;
+      of.phase = Phase::kCommunication;
+      of.shape = TransferTextOf(k);
+      of.waited_ns += WaitedNs(k);
+    }
+    // The longest of those that have arguments, where there are such.
+    const std::pair described{!node.shape.empty() || node.work_from == WorkSource::kCounts,
+                              times.duration_ns};
+    if (described > draft.best) {
+      draft.best = described;
+      draft.described = k;
+    }
+  }
+
+  // Shapes, types and costs of what stays.
+  void Describe() {
+    for (std::size_t at = 0; at < drafts_.size(); ++at) {
+      RecordedOperation& of = rank_.operations[at];
+      const Draft& draft = drafts_[at];
+      if (of.thread == kTransferThread || (!draft.works && !of.on_device)) {
         continue;
       }
-      RecordedOperation& of = own ? rank_.operations.back() : rank_.operations[at->second];
-      if (!of.on_device || of.op_class == OpClass::kMemcpy || comm) {
-        of.op_class = op_class;
+      if (!of.on_device) {
+        of.time_ns = draft.host_ns;
       }
-      of.on_device = true;
-      of.transfer = of.transfer || comm;
-      of.time_ns += times.duration_ns;
-      of.end_ns = std::max(of.end_ns, end_ns);
-      ++of.kernels;
-      if (of.shape.empty() || node.flops + node.bytes > of.flops + of.bytes) {
-        of.shape = node.shape;
-        of.flops = node.flops;
-        of.bytes = node.bytes;
-      }
+      const NodeInfo& node = data_.nodes[draft.described];
+      of.dtype = OriginOf(draft.described).dtype;
+      of.shape = of.transfer ? of.shape : node.shape;
+      of.flops = node.flops;
+      of.bytes = node.bytes;
     }
   }
 
   void Finish() {
     std::vector<RecordedOperation> kept;
-    for (std::size_t k = 0; k < rank_.operations.size(); ++k) {
-      if (works_[k] || rank_.operations[k].on_device) {
-        kept.push_back(std::move(rank_.operations[k]));
+    for (std::size_t at = 0; at < drafts_.size(); ++at) {
+      if (drafts_[at].works || rank_.operations[at].on_device) {
+        kept.push_back(std::move(rank_.operations[at]));
       }
     }
+    for (const auto& [name, count] : data_.facts.trace_counters) {
+      rank_.overlap_ns += IsRecorded(run_.manifest) && name == "stream_overlap_ns"
+                              ? static_cast<std::int64_t>(count)
+                              : 0;
+    }
+    rank_.device_ns += rank_.overlap_ns;
     MeasureActivity(windows_, TakeSorted(std::move(kept), std::move(slices_), rank_), rank_);
   }
 
@@ -299,25 +413,33 @@ class RunRankReader {
   std::vector<Times> times_;  // parallel to nodes
   std::unordered_map<std::uint64_t, std::size_t> place_;
   std::unordered_map<std::uint64_t, const CollectiveInfo*> transfers_;
-  std::unordered_map<std::size_t, std::size_t> operation_of_;  // by node's place
+  std::vector<std::size_t> operation_of_;                               // parallel to nodes
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> calls_;  // thread, number
   std::unordered_map<std::int64_t, std::size_t> last_of_thread_;
-  std::vector<bool> works_;  // parallel to operations
+  std::vector<Draft> drafts_;  // parallel to operations
   std::vector<LaunchedSlice> slices_;
   RankRecording rank_;
 };
 
+std::string AboutOf(const RunManifest& manifest) {
+  return IsRecorded(manifest)
+             ? TextIn(manifest.options, "source")
+             : fmt::format("{} of {}", TextIn(manifest.options, "mode"), manifest.trace_name);
+}
+
 }  // namespace
 
-Result<RecordedJob> RecordingOfRun(const RunData& run) {
-  RecordedJob recording{.run = true, .world_size = run.manifest.world_size, .notes = run.notes};
-  const std::string mode = TextIn(run.manifest.options, "mode", "run");
-  recording.about = fmt::format("{} of {}", mode, run.manifest.trace_name);
-  if (mode == kMonitorMode) {
+Result<RecordedJob> RecordingOf(const RunData& run) {
+  if (IsMonitored(run.manifest)) {
     return BadInput("the run watched a program and replayed no trace: it has no operations");
   }
+  RecordedJob recording{.run = !IsRecorded(run.manifest),
+                        .about = AboutOf(run.manifest),
+                        .world_size = run.manifest.world_size,
+                        .notes = run.notes};
   const TransferWaits waits = WaitsOf(run);
   for (const RankData& data : run.ranks) {
-    recording.ranks.push_back(RunRankReader(run, data, waits).Read());
+    recording.ranks.push_back(RankReader(run, data, waits).Read());
     if (recording.ranks.back().steps == 0) {
       return BadInput(fmt::format("rank {} finished no iteration", data.rank));
     }
@@ -330,16 +452,6 @@ Result<RecordedJob> RecordingOfRun(const RunData& run) {
       }
     }
   }
-  return recording;
-}
-
-Result<RecordedJob> ReadRunRecording(const std::string& directory) {
-  REPRISE_ASSIGN(const RunData run, ReadRun(directory));
-  auto recording = RecordingOfRun(run);
-  if (!recording) {
-    return BadInput(directory + ": " + recording.error().message);
-  }
-  recording->path = directory;
   return recording;
 }
 

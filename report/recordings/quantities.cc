@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -180,6 +181,17 @@ Comparison CompareRecordedSides(const std::vector<ComparedSide>& sides,
   }
   out.differences.resize(sides.empty() ? 0 : sides.size() - 1);
   return out;
+}
+
+std::vector<PathPart> CriticalPathOf(const Report& report) {
+  std::vector<PathPart> parts;
+  for (const PathRow& row : report.details.critical_path) {
+    if (row.replayed_ns != 0) {
+      parts.push_back({row.name, row.replayed_ns});
+    }
+  }
+  std::ranges::stable_sort(parts, std::greater(), &PathPart::ns);
+  return parts;
 }
 
 ComparedCapture DescribeCapture(const RecordedJob& job) {

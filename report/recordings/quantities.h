@@ -37,6 +37,9 @@ struct SideQuantities {
 
 [[nodiscard]] ComparedCapture DescribeCapture(const RecordedJob& job);
 
+// Of a recording's report, its own; empty where it is not known. Largest first.
+[[nodiscard]] std::vector<PathPart> CriticalPathOf(const Report& report);
+
 // Ranks' times, with what `reported` has besides: a run's telemetry; empty for captures.
 [[nodiscard]] HeatMap HeatOf(const RecordedJob& job, const RankComparison& ranks,
                              const HeatMap& reported);

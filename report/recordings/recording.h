@@ -11,6 +11,7 @@
 #include "core/operators.h"
 #include "core/phase.h"
 #include "core/placement.h"
+#include "report/run/run.h"
 
 namespace reprise {
 
@@ -29,7 +30,7 @@ struct RecordedOperation {
   bool transfer = false;
   std::int64_t thread = 0;  // that called it; kTransferThread: a transfer without a call
   std::int32_t step = 0;
-  std::int64_t start_ns = 0;  // of its call, relative to the recording's base
+  std::int64_t start_ns = 0;  // of its call, from the first step's begin on
   std::int64_t end_ns = 0;    // of what it did, the last kernel's where it launched some
   std::int64_t time_ns = 0;   // its kernels' sum, else its own time; of a transfer see below
   std::int32_t kernels = 0;   // device events: kernels, copies, fills
@@ -97,9 +98,8 @@ struct RankRecording {
   std::string processor;  // likewise
   RankPlacement placement;
   std::int32_t steps = 0;
-  std::int64_t first_step_ns = 0;
   std::vector<std::int64_t> step_ns;          // by step
-  std::vector<RecordedOperation> operations;  // by thread, then by start
+  std::vector<RecordedOperation> operations;  // by thread, then in order
   // Device work whose launch is not in the recording: it was launched before that began.
   std::int64_t early_count = 0, early_ns = 0;
   // Of device events that the file has beside each other on one stream, what was cut off so that
@@ -110,9 +110,7 @@ struct RankRecording {
   std::int64_t device_ns = 0;
   std::vector<RankActivity> activity;  // by step
   std::vector<BusySlice> slices;       // by start
-  // Weights that products read: as a step with an optimizer shows which of them it changes.
-  std::int64_t trained_weights = 0, frozen_weights = 0;
-  std::int64_t trained_bytes = 0, frozen_bytes = 0;
+  WeightCounts weights;                // as a step with an optimizer shows them
 
   [[nodiscard]] bool HasDevice() const { return device_events > 0; }
 };

@@ -46,10 +46,10 @@ inline void to_json(Json& json, const RankRecording& rank) {
   json["placement"] = ToJson(rank.placement);
   REPRISE_ADD_FIELDS(json, rank, steps, step_ns)
   json["inference"] = FindInference(rank);
-  json["weights"] = {{"trained", rank.trained_weights},
-                     {"trained_bytes", rank.trained_bytes},
-                     {"frozen", rank.frozen_weights},
-                     {"frozen_bytes", rank.frozen_bytes}};
+  json["weights"] = {{"trained", rank.weights.trained},
+                     {"trained_bytes", rank.weights.trained_bytes},
+                     {"frozen", rank.weights.frozen},
+                     {"frozen_bytes", rank.weights.frozen_bytes}};
 }
 inline void to_json(Json& json, const PhaseEnergy& of) {
   REPRISE_ADD_FIELDS(json, of, phase, joules, tokens)
@@ -120,10 +120,8 @@ Json LaneJson(const RankRecording& rank, BusySlice::Lane lane, std::int64_t span
     if (slice.lane != lane || width <= 0) {
       continue;
     }
-    const double begin =
-        std::max(0.0, static_cast<double>(slice.start_ns - rank.first_step_ns) / width);
-    const double end = std::min<double>(
-        kTimelineBins, static_cast<double>(slice.end_ns - rank.first_step_ns) / width);
+    const double begin = std::max(0.0, static_cast<double>(slice.start_ns) / width);
+    const double end = std::min<double>(kTimelineBins, static_cast<double>(slice.end_ns) / width);
     for (auto bin = static_cast<std::size_t>(begin); static_cast<double>(bin) < end; ++bin) {
       const double share =
           std::min(end, static_cast<double>(bin + 1)) - std::max(begin, static_cast<double>(bin));
@@ -153,7 +151,7 @@ Json TimelineJson(const RankRecording& rank) {
     span_ns += ns;
   }
   for (const BusySlice& slice : rank.slices) {
-    span_ns = std::max(span_ns, slice.end_ns - rank.first_step_ns);
+    span_ns = std::max(span_ns, slice.end_ns);
   }
   Json lanes = Json::array();
   const auto add = [&](const char* name, BusySlice::Lane lane) {

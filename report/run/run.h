@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/dtype.h"
 #include "core/metrics.h"
 #include "core/placement.h"
 #include "core/records.h"
@@ -17,8 +18,11 @@
 
 namespace reprise {
 
-// Option "mode" of a run that recorded a program instead of replaying a trace.
-inline constexpr char kMonitorMode[] = "monitor";
+// Option "mode": what a run is of.
+inline constexpr char kReplayMode[] = "replay";      // a replayed trace set
+inline constexpr char kSimulateMode[] = "simulate";  // a simulated one: every time is modelled
+inline constexpr char kMonitorMode[] = "monitor";    // a program that ran beside it
+inline constexpr char kRecordedMode[] = "recorded";  // a trace set itself (never on disk)
 
 struct RunManifest {
   std::string format = "reprise-run-1";
@@ -96,10 +100,29 @@ inline constexpr int kMaxRanksInFull = 256;
 [[nodiscard]] Status MergeRun(const std::string& directory,
                               int most_ranks_in_full = kMaxRanksInFull);
 
+// What a trace set has of a node besides. No file of a run keeps it.
+struct NodeOrigin {
+  std::string caller;  // the innermost composite around its call; empty: none, or not recorded
+  std::string module;  // "Model_0/Layer_3/Linear_12": the ranges around a call on a thread
+  std::string op;      // of a device's node: the operator whose kernel it is; likewise
+  DType dtype = DType::kUnknown;  // that it computes with
+  std::int64_t call_id = -1;      // that the pieces of one call on a thread have; -1: none
+};
+
+// Weights that products read: those that an optimizer changes in the trace, and the others.
+struct WeightCounts {
+  std::int64_t trained = 0, trained_bytes = 0;
+  std::int64_t frozen = 0, frozen_bytes = 0;
+};
+
 // One rank's part of a run, in memory.
 struct RankData {
   std::int32_t rank = 0;
   std::vector<NodeInfo> nodes;
+  // Of a trace set alone. `origins`: parallel to nodes.
+  std::vector<NodeOrigin> origins;
+  WeightCounts weights;
+  std::optional<RankPlacement> placement;
   std::vector<EdgeInfo> edges;
   std::vector<CollectiveInfo> collectives;
   std::vector<NodeRecord> records;

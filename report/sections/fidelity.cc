@@ -103,9 +103,10 @@ std::string NodeLine(const NodeErrors& nodes, bool error) {
 }
 
 std::string NodeErrorsText(const Report& report, const Style& style) {
-  return report.details.nodes ? Heading(style, "Nodes", "") +
-                                    NodeLine(*report.details.nodes, IsError(report.verdict))
-                              : "";
+  return report.details.nodes && HasRecordedTimes(report)
+             ? Heading(style, "Nodes", "") +
+                   NodeLine(*report.details.nodes, IsError(report.verdict))
+             : "";
 }
 
 // Each row's cause is a line below it.
@@ -127,8 +128,9 @@ std::string TopDifferencesText(const Report& report, const Style& style) {
 
 std::string CriticalPathText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
-  Table table({"on the critical path", "recorded", ReplayedName(report.verdict),
-               RatioName(report.verdict)});
+  const bool recorded = HasRecordedTimes(report);
+  Table table({"on the critical path", If(recorded, "recorded"), ReplayedName(report.verdict),
+               If(recorded, RatioName(report.verdict))});
   for (const PathRow& row : details.critical_path) {
     table.Add({row.name, DurationText(row.recorded_ns), DurationText(row.replayed_ns),
                RatioText(report.verdict, row.replayed_ns, row.recorded_ns)});
@@ -138,8 +140,11 @@ std::string CriticalPathText(const Report& report, const Style& style) {
 
 std::string ActorsText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
-  Table table({"thread or stream", "nodes", "busy", ReplayedName(report.verdict),
-               RatioName(report.verdict), "gaps", ReplayedName(report.verdict), "order"});
+  const bool recorded = HasRecordedTimes(report);
+  const std::string own = ReplayedName(report.verdict);
+  Table table({"thread or stream", "nodes", If(recorded, "busy"), recorded ? own : "busy",
+               If(recorded, RatioName(report.verdict)), If(recorded, "gaps"),
+               recorded ? own : "gaps", If(recorded, "order")});
   for (const ActorRow& row : First(kMaxFidelityRows, details.actors)) {
     table.Add({Fit(row.name, 30), fmt::format("{}", row.nodes), DurationText(row.recorded_busy_ns),
                DurationText(row.replayed_busy_ns),
@@ -153,8 +158,11 @@ std::string ActorsText(const Report& report, const Style& style) {
 
 std::string OverlapText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
-  Table table({"rank", "group", "transfers", ReplayedName(report.verdict), "exposed",
-               ReplayedName(report.verdict), RatioName(report.verdict)});
+  const bool recorded = HasRecordedTimes(report);
+  const std::string own = ReplayedName(report.verdict);
+  Table table({"rank", "group", If(recorded, "transfers"), recorded ? own : "transfers",
+               If(recorded, "exposed"), recorded ? own : "exposed",
+               If(recorded, RatioName(report.verdict))});
   for (const OverlapRow& row : First(kMaxFidelityRows, details.overlap)) {
     table.Add({fmt::format("{}", row.rank), Fit(row.group, 16), DurationText(row.recorded_ns),
                DurationText(row.replayed_ns), DurationText(row.recorded_exposed_ns),

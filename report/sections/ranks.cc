@@ -70,12 +70,13 @@ std::string RanksText(const Report& report, const Style& style) {
     return MonitoredRanks(report, style);
   }
   const bool recorded = HasRecordedTimes(report);
-  const bool replayed = !IsSimulated(report.manifest);  // else on no host, and nothing is real
+  const bool hosts = !IsSimulated(report.manifest);
+  const bool replayed = IsReplay(report.manifest);
   const bool classes = HasClasses(report);
   Table table({classes ? "class" : "rank", If(classes, "ranks"), If(classes, "which"),
-               If(replayed, "host"), "device", If(recorded, "recorded"),
-               ReplayedName(report.verdict), If(replayed, "real"), If(recorded, "host"),
-               If(recorded, "wait"), If(recorded, "gaps")});
+               If(hosts, "host"), "device", If(recorded, "recorded"), ReplayedName(report.verdict),
+               If(replayed, "real"), If(recorded, "host"), If(recorded, "wait"),
+               If(recorded, "gaps")});
   for (const RankRow& row : First(kMaxRankRows, report.ranks)) {
     table.Add({fmt::format("{}", row.rank), fmt::format("{}", row.alike), Fit(row.members, 30),
                Fit(row.host, 12), Fit(row.device, 22), DurationText(row.step_time_recorded_ns),
@@ -85,7 +86,7 @@ std::string RanksText(const Report& report, const Style& style) {
   }
   return Heading(style, classes ? "Classes of equal ranks" : "Ranks",
                  recorded ? "step times; host, wait and gaps as recorded" : "step times") +
-         table.Text(replayed || classes ? 3 : 2) + RanksLeftOut(report.ranks.size());
+         table.Text(hosts || classes ? 3 : 2) + RanksLeftOut(report.ranks.size());
 }
 
 void AddRanksJson(const Report& report, Json& json) {

@@ -147,13 +147,16 @@ std::string StepText(const Report& report, const Style& style) {
       "{}{} {}",
       recorded ? fmt::format("recorded {}, ", DurationText(report.step_time_recorded_ns)) : "",
       ReplayedName(report.verdict), DurationText(report.step_time_replayed_ns));
-  if (!IsSimulated(report.manifest)) {
+  if (IsReplay(report.manifest)) {
     text += fmt::format(" (median of {} iterations", report.iterations);
     if (report.step_time_replayed_min_ns) {
       text += fmt::format(", {} to {}", DurationText(report.step_time_replayed_min_ns),
                           DurationText(report.step_time_replayed_max_ns));
     }
     text += ")";
+  }
+  if (IsRecorded(report.manifest)) {
+    return text + "\n";
   }
   if (!recorded) {
     return text + fmt::format("; {}\n", kNoRecordedStep) + SourceLine(report, style);

@@ -17,9 +17,8 @@ std::string TelemetryText(const Report& report, const Style& style) {
   const bool temperatures = std::ranges::any_of(
       report.metrics, [](const MetricRow& row) { return row.unit == "celsius"; });
   return (rows.empty() ? "" : Heading(style, "Telemetry", "measured iterations") + rows) +
-         (temperatures || IsSimulated(report.manifest)
-              ? ""
-              : "  temperatures: no source on this machine\n");
+         (temperatures || !Runs(report.manifest) ? ""
+                                                 : "  temperatures: no source on this machine\n");
 }
 
 void AddTelemetryJson(const Report& report, Json& json) { json["metrics"] = report.metrics; }

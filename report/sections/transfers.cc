@@ -25,7 +25,7 @@ std::string TransfersText(const Report& report, const Style& style) {
   // Where not all fit, those that take the most time do.
   const std::vector<const CollectiveRow*> rows = LargestFirst(report.collectives, TotalNs);
   const bool recorded = HasRecordedTimes(report);
-  const bool replayed = !IsSimulated(report.manifest);  // else every mode is timed
+  const bool replayed = IsReplay(report.manifest);  // else every mode is timed
   Table table({"collective", "group", If(replayed, "mode"), "ranks", "bytes", "count",
                If(recorded, "recorded"), ReplayedName(report.verdict), "algbw", "busbw"});
   for (const CollectiveRow* row : First(kMaxCollectives, rows)) {

@@ -57,8 +57,8 @@ std::string VerdictLines(const Verdict& verdict, std::size_t most_warnings, cons
 }
 
 std::string CoverageLine(const Report& report, const Style& style) {
-  if (!SimulatedMachine(report.manifest).empty()) {
-    return "";  // nothing was replayed
+  if (!IsReplay(report.manifest)) {
+    return "";
   }
   const auto shares = [](const Coverage& coverage) {
     const std::string capped =
@@ -129,7 +129,7 @@ std::string ShortClassText(const Report& report, std::int32_t rank) {
 }
 
 std::string EnergyLine(const Report& report, const Style& style) {
-  if (!report.energy_joules && IsSimulated(report.manifest)) {
+  if (!report.energy_joules && !Runs(report.manifest)) {
     return "";
   }
   if (!report.energy_joules) {

@@ -43,6 +43,9 @@ std::string StepLine(const Report& report, const Style& style) {
                         DurationText(report.step_time_replayed_min_ns),
                         DurationText(report.step_time_replayed_max_ns));
   }
+  if (IsRecorded(report.manifest)) {
+    return "";  // the verdict has it
+  }
   if (!HasRecordedTimes(report)) {
     return SummaryLine("Step", text + "; " + kNoRecordedStep, style);
   }
@@ -70,7 +73,7 @@ std::string OperationLine(const Report& report, const Style& style) {
 
 // Whose kernels the operations' times are of.
 std::string KernelLine(const Report& report, const Style& style) {
-  if (report.coverage.real <= 0 || IsSimulated(report.manifest)) {
+  if (report.coverage.real <= 0 || !Runs(report.manifest)) {
     return "";
   }
   const std::string kernels = TextIn(report.manifest.versions, "device_kernels");
@@ -100,7 +103,7 @@ class ShortClassTable {
       const std::int64_t job_ns = recorded_ ? *verdict.job_ns : 0;
       // Classes that overlap add up to more than the step. That is no pause of negative length.
       const Times rest{job_ns - sum_.recorded_ns, *verdict.replayed_ns - sum_.replayed_ns};
-      overlaps = rest.recorded_ns < 0 || rest.replayed_ns < 0;
+      overlaps = (recorded_ && rest.recorded_ns < 0) || rest.replayed_ns < 0;
       Add("pauses, waits", std::max<std::int64_t>(rest.recorded_ns, 0),
           std::max<std::int64_t>(rest.replayed_ns, 0));
       if (overlaps) {
@@ -232,7 +235,7 @@ std::string RankLine(const Report& report, const Style& style) {
 
 // One line, however much is missing.
 std::string MissingLine(const Report& report, const Style& style) {
-  if (IsSimulated(report.manifest)) {
+  if (!Runs(report.manifest)) {
     return "";
   }
   std::vector<std::string> missing;

@@ -1,11 +1,13 @@
 #include "report/text/verdict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
 
 #include "core/kernel_origin.h"
@@ -25,6 +27,8 @@ constexpr std::string_view kOwnMachine = "recorded";
 constexpr double kEqualRatio = 0.02;
 // Of the difference: a smaller cause is not worth a sentence.
 constexpr double kMinShare = 0.2;
+// Of a step: a smaller part of it is not worth a name.
+constexpr double kLeastShown = 0.02;
 // Of the job's step: smaller differences that cancel are not worth one either.
 constexpr double kMinCancelling = 0.15;
 
@@ -231,6 +235,42 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
          SpeedText(report, verdict);
 }
 
+// Where the time of a set went: the largest classes, and what is left of the step.
+std::string RecordedText(const Report& report) {
+  if (!report.step_time_replayed_ns) {
+    return "No step was recorded on every rank: how long one took is unknown.";
+  }
+  const std::int64_t step_ns = *report.step_time_replayed_ns;
+  std::string text = fmt::format("Recorded {}", DurationText(step_ns));
+  text += report.step_time_untraced_ns ? fmt::format(" with tracing, {} without.",
+                                                     DurationText(report.step_time_untraced_ns))
+                                       : ", with what tracing took of it.";
+  const std::int64_t steps = RankSteps(report);
+  if (steps == 0 || step_ns <= 0) {
+    return text;
+  }
+  std::vector<std::pair<std::int64_t, std::string>> shares;  // of one step on one rank
+  std::int64_t rest_ns = step_ns;
+  for (const ClassRow& row : report.classes) {
+    shares.emplace_back(row.replayed_ns.value_or(0) / steps, row.name);
+    rest_ns -= shares.back().first;
+  }
+  shares.emplace_back(rest_ns, "pauses and waits");
+  std::ranges::stable_sort(shares, std::greater{}, &std::pair<std::int64_t, std::string>::first);
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> parts;
+  for (const auto& [ns, name] : shares) {
+    const double share = static_cast<double>(ns) / static_cast<double>(step_ns);
+    if (parts.size() < kNamed && share >= kLeastShown) {
+      parts.push_back(fmt::format("{} {:.0f} %", name, 100 * share));
+    }
+  }
+  return parts.empty() ? text
+                       : fmt::format("{} Of a step{}: {}.", text,
+                                     RanksOf(report) > 1 ? " on a rank, the mean" : "",
+                                     fmt::join(parts, ", "));
+}
+
 std::string MonitoredSentence(const Report& report) {
   return fmt::format("{} ran for {} on {} rank{}.",
                      Fit(TextIn(report.manifest.options, "monitored", "This host"), 60),
@@ -243,6 +283,9 @@ Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulate
                      bool same_machine) {
   if (IsMonitored(report.manifest)) {
     return Verdict::Kind::kMonitored;
+  }
+  if (IsRecorded(report.manifest)) {
+    return Verdict::Kind::kRecorded;
   }
   if (simulated && (verdict.ratio || !SimulatedMachine(report.manifest).empty())) {
     return Verdict::Kind::kSimulated;
@@ -258,8 +301,8 @@ Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulate
 }  // namespace
 
 std::string_view Name(Verdict::Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {"unknown", "error", "speed", "simulated",
-                                                      "monitored"};
+  constexpr std::array<std::string_view, 6> kNames = {"unknown",   "error",    "speed",
+                                                      "simulated", "recorded", "monitored"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
@@ -267,9 +310,10 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
   Verdict verdict;
   verdict.replayed_ns = report.step_time_replayed_ns;
   const bool simulated = IsSimulated(report.manifest);
-  verdict.untraced = report.step_time_untraced_ns && !simulated;
+  verdict.untraced = report.step_time_untraced_ns && !simulated && !IsRecorded(report.manifest);
   verdict.job_ns = verdict.untraced ? report.step_time_untraced_ns : report.step_time_recorded_ns;
-  if (verdict.replayed_ns && verdict.job_ns && *verdict.job_ns > 0) {
+  if (verdict.replayed_ns && verdict.job_ns && *verdict.job_ns > 0 &&
+      !IsRecorded(report.manifest)) {
     verdict.ratio =
         static_cast<double>(*verdict.replayed_ns) / static_cast<double>(*verdict.job_ns);
   }
@@ -284,6 +328,10 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
     verdict.text = MonitoredSentence(report);
     return verdict;
   }
+  if (verdict.kind == Verdict::Kind::kRecorded) {
+    verdict.text = RecordedText(report);
+    return verdict;
+  }
   if (verdict.ratio) {
     FindMostly(report, verdict);
     verdict.operation_speed = OperationSpeed(report);
@@ -293,6 +341,9 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
 }
 
 bool HasRecordedTimes(const Report& report) {
+  if (IsRecorded(report.manifest)) {
+    return false;
+  }
   const bool nothing = report.coverage.amount <= 0;  // no nodes at all: it is not known
   return nothing || report.recorded_ns > 0 || report.step_time_recorded_ns.value_or(0) > 0;
 }

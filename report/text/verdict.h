@@ -17,7 +17,8 @@ namespace reprise {
 // Sums over all nodes of all ranks are of so many steps of one rank.
 [[nodiscard]] std::int64_t RankSteps(const Report& report);
 
-// False of sets that generators wrote: tables leave out what was recorded.
+// Whether tables have recorded times beside the execution's own. False of sets that generators
+// wrote, and of a set itself, whose own times are the recorded ones.
 [[nodiscard]] bool HasRecordedTimes(const Report& report);
 
 }  // namespace reprise

@@ -146,12 +146,16 @@ std::vector<std::string> PredictionWarnings(const std::map<std::string, std::str
 
 bool IsMonitored(const RunManifest& manifest) { return HasOption(manifest, "mode", kMonitorMode); }
 
-bool IsSimulated(const RunManifest& manifest) {
-  return HasOption(manifest, "mode", "dry") || HasOption(manifest, "mode", "simulate");
-}
+bool Runs(const RunManifest& manifest) { return !IsRecorded(manifest) && !IsSimulated(manifest); }
+
+bool IsReplay(const RunManifest& manifest) { return Runs(manifest) && !IsMonitored(manifest); }
+
+bool IsRecorded(const RunManifest& manifest) { return HasOption(manifest, "mode", kRecordedMode); }
+
+bool IsSimulated(const RunManifest& manifest) { return HasOption(manifest, "mode", kSimulateMode); }
 
 std::string SimulatedMachine(const RunManifest& manifest) {
-  return HasOption(manifest, "mode", "simulate") ? TextIn(manifest.options, "machine") : "";
+  return HasOption(manifest, "mode", kSimulateMode) ? TextIn(manifest.options, "machine") : "";
 }
 
 std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& verdict) {
@@ -199,7 +203,7 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
         "Gaps between operations lasted as recorded, with what tracing took of them. --host-gaps "
         "untraced deducts it.");
   }
-  if (!predicted && verdict.caution.empty() && report.coverage.amount > 0 &&
+  if (IsReplay(manifest) && verdict.caution.empty() && report.coverage.amount > 0 &&
       report.coverage.real < kMinRealCoverage) {
     warnings.push_back(fmt::format("{:.1f} % of the {} not replayed as the real operation.",
                                    100 * (1 - report.coverage.real), BasisText(report)));

@@ -19,8 +19,13 @@ struct Verdict;
 
 // A run of `reprise monitor`: nothing was replayed, so there is no coverage and no fidelity.
 [[nodiscard]] bool IsMonitored(const RunManifest& manifest);
-// Nothing was executed: `replay --mode dry` and `simulate`.
+// A trace set: what was recorded, and nothing to compare it with.
+[[nodiscard]] bool IsRecorded(const RunManifest& manifest);
+// Nothing was executed.
 [[nodiscard]] bool IsSimulated(const RunManifest& manifest);
+// Something ran: a replay, or a program that was watched.
+[[nodiscard]] bool Runs(const RunManifest& manifest);
+[[nodiscard]] bool IsReplay(const RunManifest& manifest);
 // Of `simulate`: the machine; empty: none, or no simulation.
 [[nodiscard]] std::string SimulatedMachine(const RunManifest& manifest);
 

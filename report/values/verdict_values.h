@@ -15,13 +15,14 @@ struct Verdict {
     kUnknown,    // no step of the replay or of the job is known
     kError,      // replayed where it was recorded: the difference is an error
     kSpeed,      // replayed elsewhere, or the recording's machine is unknown: no error
-    kSimulated,  // a dry run: nothing was executed
+    kSimulated,  // nothing was executed
+    kRecorded,   // a trace set itself: there is one time, and nothing to compare it with
     kMonitored,  // nothing was replayed
   };
   Kind kind = Kind::kUnknown;
   // One step: the replay's median, and the job's.
   std::optional<std::int64_t> replayed_ns, job_ns;
-  // job_ns is without tracing. Never of a dry run, which simulates the recording with its tracing.
+  // job_ns is without tracing. Never of a simulation, which has the recording with its tracing.
   bool untraced = false;
   std::optional<double> ratio;  // replayed_ns / job_ns
   bool elsewhere = false;       // simulated on another machine than the recorded one
@@ -49,9 +50,11 @@ struct Verdict {
 [[nodiscard]] inline bool IsError(const Verdict& verdict) {
   return verdict.kind != Verdict::Kind::kSpeed && !verdict.elsewhere;
 }
-// How tables name what is no recording.
+// How tables name the execution's own times.
 [[nodiscard]] inline std::string ReplayedName(const Verdict& verdict) {
-  return verdict.kind == Verdict::Kind::kSimulated ? "modelled" : "replayed";
+  return verdict.kind == Verdict::Kind::kSimulated  ? "modelled"
+         : verdict.kind == Verdict::Kind::kRecorded ? "recorded"
+                                                    : "replayed";
 }
 // How tables name and write a replayed time beside a recorded one.
 [[nodiscard]] inline std::string RatioName(const Verdict& verdict) {

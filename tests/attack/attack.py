@@ -248,7 +248,7 @@ class TraceSet(Kind):
         return special(folder, rng) if rng.random() < 0.2 else mutate(folder, rng)
 
     def command(self, folder, out):
-        return ["replay", folder, "--mode", "dry", "-o", out, "--json"]
+        return ["simulate", folder, "--machine", "recorded", "-o", out, "--json"]
 
     checks_content = True
 
@@ -260,7 +260,7 @@ class Run(TraceSet):
         with tempfile.TemporaryDirectory(dir=self.work) as parent:
             trace = pathlib.Path(parent) / "set"
             super().sound(rng, trace)
-            code, _, output = self.program.run("replay", trace, "--mode", "dry", "-o", to)
+            code, _, output = self.program.run("simulate", trace, "--machine", "recorded", "-o", to)
             assert code == 0, output
 
     def command(self, folder, out):

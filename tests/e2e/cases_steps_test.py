@@ -17,7 +17,7 @@ class Steps(program.ProgramTest):
         """The step of a set as each command says it: the mean of all."""
         stats = self.run_json("stats", trace)["ranks"][0]["steps"]
         run = self.dir / f"{trace.name}_dry"
-        self.run_program("replay", trace, "-o", run, "--mode", "dry", "--quiet")
+        self.run_program("simulate", trace, "-o", run, "--machine", "recorded", "--quiet")
         report = self.run_json("report", run)
         difference = self.run_json("compare", f"a={trace}", f"b={trace}")["differences"][0]
         timing = self.run_json("validate", trace, "--timing")["timing"][0]

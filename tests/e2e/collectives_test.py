@@ -20,7 +20,7 @@ class CollectivesTest(program.ProgramTest):
 
     def test_algorithms_replay_with_exact_data(self):
         trace = self.convert("gloo_comms/gpt_fsdp4")
-        text = self.replay(trace, "--mode", "comm", "--check", "--algo", "ring,chunk=64KiB", "--algo",
+        text = self.replay(trace, "--ops", "timed", "--check", "--algo", "ring,chunk=64KiB", "--algo",
                            "all_reduce=recursive_doubling", ranks=4)
         self.assertIn("every transfer correct", text)
         self.assertEqual(self.manifest["options"]["algo"],
@@ -35,7 +35,7 @@ class CollectivesTest(program.ProgramTest):
         # gpt_fsdp4: all_gather and reduce_scatter; collectives4: every kind.
         for case, chunk in (("gloo/gpt_ddp4", "256KiB"), ("gloo_comms/gpt_fsdp4", "4KiB"),
                             ("gloo_comms/collectives4", "12")):
-            self.replay(self.convert(case), "--staging-chunk", chunk, "--mode", "full", ranks=4)
+            self.replay(self.convert(case), "--staging-chunk", chunk, ranks=4)
             self.assertEqual(self.report["coverage"]["real"], 1, case)
 
     def test_processes_with_several_ranks(self):
@@ -50,7 +50,7 @@ class CollectivesTest(program.ProgramTest):
 
     def test_sixty_four_ranks_on_eight_processes(self):
         trace = self.convert("gloo/gpt_ddp4")
-        text = self.replay(trace, "--one-trace", "0", "--ranks-per-process", "8", "--mode", "comm", "--time-scale",
+        text = self.replay(trace, "--one-trace", "0", "--ranks-per-process", "8", "--ops", "timed", "--time-scale",
                            "0.01", "--check", ranks=8)
         self.assertIn("every transfer correct", text)
         self.assertEqual(len(self.report["ranks"]), 64)

@@ -64,7 +64,7 @@ class Manual(program.ProgramTest):
                               check=True, encoding="utf-8")
         self.assertEqual(done.stderr, "")
         text = re.sub(r"\s+", " ", done.stdout)
-        self.assertIn("--mode full|compute|comm|dry full: everything real", text)
+        self.assertIn("--memory own|share which storages may share a buffer", text)
         self.assertIn("real|surrogate|timed|skip, or CLASS=MODE,…;", text)
 
     def test_has_what_help_has(self):
@@ -104,10 +104,10 @@ class Completion(program.ProgramTest):
         self.assertEqual(self.offered("reprise", "rep"), {"replay", "report"})
         self.assertEqual(self.offered("reprise", "bench", ""), {"collectives", "kernels"})
         self.assertEqual(self.offered("reprise", "-v", "bench", "kernels", "--dev"), {"--device", "--device-index"})
-        modes = {"full", "compute", "comm", "dry"}
-        self.assertEqual(self.offered("reprise", "replay", "set", "--mode", ""), modes)
-        self.assertEqual(self.offered("reprise", "replay", "--mode", "="), modes)
-        self.assertEqual(self.offered("reprise", "replay", "--mode", "=", "com"), {"compute", "comm"})
+        sizes = {"keep", "scale"}
+        self.assertEqual(self.offered("reprise", "replay", "set", "--group-sizes", ""), sizes)
+        self.assertEqual(self.offered("reprise", "replay", "--group-sizes", "="), sizes)
+        self.assertEqual(self.offered("reprise", "replay", "--group-sizes", "=", "k"), {"keep"})
         self.assertEqual(self.offered("reprise", "list", ""),
                          {"kernels", "backends", "collectives", "algorithms", "formats", "models", "schedules", "parallelisms",
                           "machines", "sweeps", "sources"})

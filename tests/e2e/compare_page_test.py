@@ -143,8 +143,8 @@ class InBrowser(pages.PageTest):
                 self.opened(page, self.compare(*runs, figures=figures, name=f"{name}.html"))
                 pages.shot(page, f"{name}-little")
                 self.assertEqual(page.evaluate("document.querySelectorAll('.error').length"), 0)
-                # Each empty section or panel says why.
-                self.assertGreater(len(self.text(page, "section .note").split(" | ")), 6)
+                # Each empty panel says why, and what is no section at all.
+                self.assertGreater(len(self.text(page, "section .note, #absent li").split(" | ")), 6)
                 self.assertEqual(page.evaluate("[...document.querySelectorAll('section')].filter(s => s.children.length < 2 "
                                                "|| !s.children[1].textContent).length"), 0)
 

@@ -53,7 +53,7 @@ class CompareSets(pages.PageTest):
     def test_what_was_scaled_is_found_and_nothing_else(self):
         trace = self.convert("gloo/gpt_ddp4")
         for name, scale in (("plain", ()), ("scaled", ("--time-scale", "gemm=0.5"))):
-            self.run_program("replay", trace, "-o", self.dir / name, "--mode", "dry", "--quiet", *scale)
+            self.run_program("simulate", trace, "-o", self.dir / name, "--machine", "recorded", "--quiet", *scale)
         for a in (self.dir / "plain", trace):
             of = self.difference(f"a={a}", f"b={self.dir / 'scaled'}") if a == trace else \
                 self.difference(f"set={trace}", f"b={a}")
@@ -68,7 +68,7 @@ class CompareSets(pages.PageTest):
 
     def test_conditions_markdown_and_figures_of_sets(self):
         trace = self.convert("gloo/gpt_ddp4")
-        self.run_program("replay", trace, "-o", self.dir / "half", "--mode", "dry", "--quiet", "--time-scale", "gemm=0.5")
+        self.run_program("simulate", trace, "-o", self.dir / "half", "--machine", "recorded", "--quiet", "--time-scale", "gemm=0.5")
         sides = (f"set={trace}", f"run={self.dir / 'half'}")
         self.compare(*sides, "--fail-if", "class.gemm>0.51 || class.elementwise>1.01")
         said = self.compare(*sides, "--fail-if", "class.gemm<=0.51", "--quiet", "-o", self.dir / "fails.html", expect=1).stderr

@@ -133,7 +133,7 @@ class ReplayFailures(program.ConvertedTest):
         self.assertIn(str(self.dir), done.stderr)
 
     def test_usage(self):
-        for args in (["replay"], ["no_such_command"], ["replay", self.trace, "-o", "x", "--mode", "fast"],
+        for args in (["replay"], ["no_such_command"], ["replay", self.trace, "-o", "x", "--memory", "fast"],
                      ["replay", self.trace, "-o", "x", "--ops", "gemm=quick"]):
             self.run_program(*args, expect=USAGE)
 

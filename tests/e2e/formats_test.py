@@ -44,7 +44,7 @@ class Formats(program.ProgramTest):
         self.assertEqual(groups["0"]["ranks"], [0, 1])
         self.assertEqual(json.loads((trace / "comm_groups.json").read_text()), {})
         run = self.dir / "run"
-        self.run_program("replay", trace, "-o", run, "--mode", "full", "--device", "host", "--check",
+        self.run_program("replay", trace, "-o", run, "--device", "host", "--check",
                          ranks=2)
         self.assertTrue(run.is_dir())
 

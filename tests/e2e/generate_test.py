@@ -210,7 +210,7 @@ class Generate(program.ProgramTest):
                 "astra-sim", "or give --all"):
             done = self.run_program("export", out, "--to", form, "-o", self.dir / "none", expect=BAD_INPUT)
             self.assertIn(way_out, done.stderr)
-        done = self.run_program("replay", out, "--mode", "dry", "-o", self.dir / "none", expect=BAD_INPUT)
+        done = self.run_program("simulate", out, "--machine", "recorded", "-o", self.dir / "none", expect=BAD_INPUT)
         self.assertIn("choose some with --ranks", done.stderr)
         self.run_program("stats", out / "llama3-405b.16383.et")
 

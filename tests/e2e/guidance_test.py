@@ -34,10 +34,16 @@ class DidYouMean(program.ProgramTest):
         self.assertIn("did you mean --iterations?", self.said("replay", "x", "-o", "y", "--iteration=3"))
 
     def test_values(self):
-        self.assertIn("--mode takes one of full, compute, comm, dry, not 'ful'; did you mean full?",
-                      self.said("replay", "x", "-o", "y", "--mode", "ful"))
+        self.assertIn("--memory takes one of own, share, not 'shar'; did you mean share?",
+                      self.said("replay", "x", "-o", "y", "--memory", "shar"))
         self.assertIn("did you mean perfetto?", self.said("export", "x", "--to", "perfeto", "-o", "y"))
         self.assertIn("did you mean pytorch?", self.said("convert", "x", "-o", "y", "--format", "pytroch"))
+
+    def test_what_became_of_modes(self):
+        for mode in ("full", "compute", "comm", "dry", "other"):
+            said = self.said("replay", "x", "-o", "y", "--mode", mode)
+            self.assertIn("reprise simulate SET -o RUN --machine recorded", said)
+            self.assertEqual(len(said.strip().split("\n")), 1)
 
     def test_classes_collectives_backends(self):
         trace = self.convert("gloo/gpt_single")
@@ -77,8 +83,6 @@ class Paths(program.ProgramTest):
         self.assertIn(f"{self.run_directory}: of 2 runs the one with the median step", said)
 
     def test_for_a_run(self):
-        self.assertIn(f"{self.trace} is a trace set, not a run; replay it first: "
-                      f"mpirun -n 4 reprise replay {self.trace} -o replayed", self.said("report", self.trace))
         self.assertIn(f"is a capture, not a run; convert it first: reprise convert {self.capture} -o trace",
                       self.said("report", self.capture))
         self.assertIn(f"give the run's directory: {self.run_directory}",
@@ -179,7 +183,7 @@ class Sharing(program.ConvertedTest):
         shared = self.dir / "shared"
         self.run_program("anonymize", self.trace, shared, "--verify")
         for trace, run in ((self.trace, "mine"), (shared, "theirs")):
-            self.run_program("replay", trace, "-o", self.dir / run, "--mode", "dry", "--iterations", 1, ranks=4)
+            self.run_program("simulate", trace, "-o", self.dir / run, "--machine", "recorded")
         verdict = self.run_program("compare", self.dir / "mine", self.dir / "theirs").stdout
         self.assertIn("theirs", verdict.split("\n")[0])
         hashes = {json.loads((self.dir / run / "manifest.json").read_text())["trace_hash"] for run in ("mine", "theirs")}

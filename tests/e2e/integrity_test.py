@@ -116,7 +116,7 @@ class OutputTest(program.ProgramTest):
     def test_force_replaces_its_own_kind_only(self):
         trace = self.convert("gloo/resnet18")
         run = self.dir / "run"
-        self.run_program("replay", trace, "-o", run, "--mode", "dry")
+        self.run_program("simulate", trace, "-o", run, "--machine", "recorded")
         package, unpacked = self.dir / "a.reprise", self.dir / "unpacked"
         self.run_program("pack", trace, "-o", package, "--not-anonymized")
         self.run_program("unpack", package, "-o", unpacked)
@@ -125,7 +125,7 @@ class OutputTest(program.ProgramTest):
         (project / "manifest.json").write_text('{"name": "my extension"}')
         (project / "code.js").write_text("1")
         capture = program.TRACES / "gloo/resnet18"
-        makers = {trace: ("convert", capture), run: ("replay", trace, "--mode", "dry"), unpacked: ("unpack", package)}
+        makers = {trace: ("convert", capture), run: ("simulate", trace, "--machine", "recorded"), unpacked: ("unpack", package)}
         for target in (trace, run, unpacked, project):
             before = {path: path.read_bytes() for path in target.iterdir()}
             for own, maker in makers.items():
@@ -186,7 +186,7 @@ class DamageTest(program.ProgramTest):
         data[at] ^= 1
         file.write_bytes(data)
         for command, expect in ((["validate", trace], 1),
-                                (["replay", trace, "--mode", "dry", "-o", self.dir / "run"], BAD_INPUT),
+                                (["simulate", trace, "--machine", "recorded", "-o", self.dir / "run"], BAD_INPUT),
                                 (["stats", trace], BAD_INPUT),
                                 (["export", trace, "--to", "graphml", "-o", self.dir / "graph"], BAD_INPUT),
                                 (["export", trace, "--to", "dot", "--rank", "0", "-o", self.dir / "graph"], BAD_INPUT),
@@ -202,12 +202,12 @@ class DamageTest(program.ProgramTest):
         (trace / "checksums.xxh128").unlink()
         done = self.run_program("validate", trace)
         self.assertIn("no checksums.xxh128", done.stdout)
-        self.run_program("replay", trace, "--mode", "dry", "-o", self.dir / "run")
+        self.run_program("simulate", trace, "--machine", "recorded", "-o", self.dir / "run")
 
     def test_run(self):
         trace = self.convert("quickstart")
         run = self.dir / "run"
-        self.run_program("replay", trace, "--mode", "dry", "-o", run)
+        self.run_program("simulate", trace, "--machine", "recorded", "-o", run)
         whole = self.run_program("report", run, "--json").stdout
         file = run / "rank1.sqlite"
         data = file.read_bytes()
@@ -322,7 +322,7 @@ class BudgetTest(program.ProgramTest):
                 shutil.copytree(trace, copy)
                 (copy / name).unlink()
                 os.mkfifo(copy / name) if kind == "fifo" else (copy / name).mkdir()
-                commands += [["validate", copy], ["replay", copy, "--mode", "dry", "-o", self.dir / "run"]]
+                commands += [["validate", copy], ["simulate", copy, "--machine", "recorded", "-o", self.dir / "run"]]
         for command in commands:
             done = subprocess.run([program.REPRISE, *map(str, command)], capture_output=True, text=True, timeout=60,
                                   env=program.ENVIRONMENT, check=False)
@@ -332,7 +332,7 @@ class BudgetTest(program.ProgramTest):
     def test_full_disk_of_stdout(self):
         trace = self.convert("gloo/resnet18")
         run = self.dir / "run"
-        self.run_program("replay", trace, "--mode", "dry", "-o", run)
+        self.run_program("simulate", trace, "--machine", "recorded", "-o", run)
         for command in (["validate", trace, "--json"], ["stats", trace, "--json"], ["report", run, "--json"]):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([program.REPRISE, *map(str, command)], stdout=full, stderr=subprocess.PIPE,
@@ -349,14 +349,14 @@ class BudgetTest(program.ProgramTest):
     def test_low_limits_of_the_process(self):
         trace = self.convert("gloo/resnet18")
         for megabytes in (300, 600):
-            code, _, _, text = measured(["replay", trace, "--mode", "dry", "-o", self.dir / f"run{megabytes}"],
+            code, _, _, text = measured(["simulate", trace, "--machine", "recorded", "-o", self.dir / f"run{megabytes}"],
                                         megabytes * 2**20)
             self.assertIn(code, (0, ENVIRONMENT), text)
         for megabytes in (300, 600, 700, 800, 1000):
             code, _, _, text = measured(["replay", trace, "-o", self.dir / f"real{megabytes}", "--iterations", "1"],
                                         megabytes * 2**20)
             self.assertIn(code, (0, ENVIRONMENT), text)
-        for command in (f'validate "{trace}"', f'replay "{trace}" --mode dry -o "{self.dir}/few"'):
+        for command in (f'validate "{trace}"', f'simulate "{trace}" --machine recorded -o "{self.dir}/few"'):
             few = f'ulimit -n 5; exec "{program.REPRISE}" {command}'
             done = subprocess.run(["bash", "-c", few], capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual(done.returncode, ENVIRONMENT, done.stderr)
@@ -398,7 +398,7 @@ class HostileTextTest(program.ProgramTest):
         outputs = [self.run_program("convert", capture, "-o", trace, *more) for more in ([], ["--force", "-v"])]
         outputs += [self.run_program("stats", trace, "-v"), self.run_program("validate", trace, "-v"),
                     self.run_program("audit", trace, "--all", expect=1),
-                    self.run_program("replay", trace, "--mode", "dry", "-o", run), self.run_program("report", run, "--full")]
+                    self.run_program("simulate", trace, "--machine", "recorded", "-o", run), self.run_program("report", run, "--full")]
         shutil.copytree(run, self.dir / "run2")
         outputs += [self.run_program("compare", run, self.dir / "run2", "--markdown")]
         page = self.dir / "page.html"
@@ -416,7 +416,7 @@ class HostileTextTest(program.ProgramTest):
     def test_tampered_run(self):
         import sqlite3
         trace, run = self.convert("quickstart"), self.dir / "run"
-        self.run_program("replay", trace, "--mode", "dry", "-o", run)
+        self.run_program("simulate", trace, "--machine", "recorded", "-o", run)
         (run / "checksums.xxh128").unlink()
         for name in ("rank0.sqlite", "rank1.sqlite", "run.sqlite"):
             database = sqlite3.connect(run / name)

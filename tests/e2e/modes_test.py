@@ -9,7 +9,7 @@ import sys
 import program
 
 LIVE = ("--device", "host", "--warmup", "0", "--iterations", "1", "--check")
-DRY = ("--mode", "dry")
+DRY = ("--machine", "recorded")  # simulated
 STEP = "Optimizer.step#AdamW.step"
 
 
@@ -17,7 +17,8 @@ class ModesTest(program.ProgramTest):
     def replay(self, trace, *args, ranks=1, expect=0):
         """The program's output; `self.report` and `self.options` are those of the run."""
         run = self.dir / "run"
-        done = self.run_program("replay", trace, "-o", run, "--force", *args, ranks=ranks,
+        command = "simulate" if DRY[0] in args else "replay"
+        done = self.run_program(command, trace, "-o", run, "--force", *args, ranks=ranks,
                                 expect=expect)
         if expect == 0:
             self.report = self.run_json("report", run)
@@ -51,9 +52,9 @@ class ModesTest(program.ProgramTest):
         trace = self.convert("gloo_comms/gpt_fsdp4")
         gathered = ("SELECT sum(in_bytes), sum(out_bytes) FROM collectives "
                     "WHERE name = 'all_gather' AND rank = 0")
-        self.replay(trace, *LIVE, "--mode", "comm", "--ranks", "0-1", ranks=2)
+        self.replay(trace, *LIVE, "--ops", "timed", "--ranks", "0-1", ranks=2)
         kept = self.query(gathered)[0]
-        self.replay(trace, *LIVE, "--mode", "comm", "--ranks", "0-1", "--group-sizes", "scale",
+        self.replay(trace, *LIVE, "--ops", "timed", "--ranks", "0-1", "--group-sizes", "scale",
                     ranks=2)
         scaled = self.query(gathered)[0]
         self.assertEqual(kept[1], 2 * scaled[1])  # of four members, two are left
@@ -139,8 +140,8 @@ class ModesTest(program.ProgramTest):
 
     def test_streams_of_a_trace_without_any(self):
         trace = self.convert("gloo/gpt_single")
-        self.assertIn("no device streams", self.replay(trace, *DRY, "--streams", "0/7", expect=2))
-        self.replay(trace, *DRY, "--streams", "seven", expect=2)
+        self.assertIn("no device streams", self.replay(trace, *LIVE, "--streams", "0/7", expect=2))
+        self.replay(trace, *LIVE, "--streams", "seven", expect=2)
 
     # One trace on all ranks.
 
@@ -217,7 +218,6 @@ class ModesTest(program.ProgramTest):
         self.assertEqual(re.findall(r"--stretch (\S+)", text), [factors] if factors else [])
         for wrong in ("0.5", "gemm=x", "nothing=2"):
             self.replay(trace, *LIVE, f"--stretch={wrong}", expect=2)
-        self.assertIn("nothing runs", self.replay(trace, *DRY, "--stretch", "2", expect=2))
 
     def test_products_by_another_library(self):
         """Which one it was is in the run; a wrong one ends the replay on every rank."""

@@ -64,7 +64,7 @@ class Numbers(ProgramTest):
 
     def test_of_a_dry_run(self):
         def dry(*args):
-            return self.step_ns("replay", self.trace, "-o", self.dir / "run", "--force", "--mode", "dry", "--json", *args)
+            return self.step_ns("simulate", self.trace, "-o", self.dir / "run", "--force", "--machine", "recorded", "--json", *args)
 
         self.check([(["--time-scale", "{}"], lambda f: f >= 1, lambda f: f >= 1e9),
                     (["--time-scale", "gemm={}"], lambda f: f >= 1, lambda f: f >= 1e9),

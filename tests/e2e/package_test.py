@@ -75,7 +75,7 @@ class Package(program.ProgramTest):
     def test_runs(self):
         self.assertEqual(self.packaged("--version"), self.run_program("--version").stdout)
         self.packaged("convert", self.root / "usr/share/reprise/captures/quickstart", "-o", "trace")
-        self.packaged("replay", "trace", "-o", "run", "--mode", "dry")
+        self.packaged("simulate", "trace", "-o", "run", "--machine", "recorded")
         self.assertIn("Coverage  ", self.packaged("report", "run"))
 
 

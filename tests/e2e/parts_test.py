@@ -38,7 +38,7 @@ class Parts(program.ProgramTest):
         if self.replays():
             return
         for command in LEFT_OUT:
-            done = self.run_program(command, "trace", "--mode", "dry", "-o", "run", expect=ENVIRONMENT_ERROR)
+            done = self.run_program(command, "trace", "-o", "run", expect=ENVIRONMENT_ERROR)
             self.assertIn(f"`reprise {command}` is not in this build", done.stderr)
             self.assertIn("-DREPRISE_REPLAY=ON", done.stderr)
             self.assertIn("Not in this build", self.run_program(command, "--help").stdout)

@@ -60,15 +60,12 @@ class DefaultsTest(SingleRankTest):
         self.assertIn("device: opencl (--icd, --tuning", self.replay(*QUICK, "--tuning", tuning).stderr)
 
     def test_nothing_is_said_of_a_device_that_nothing_uses(self):
-        for mode in ("dry", "comm"):
-            self.assertNotIn("device:", self.replay(*QUICK, "--mode", mode).stderr)
+        self.assertNotIn("device:", self.replay(*QUICK, "--ops", "timed").stderr)
 
     def test_host_gaps_without_what_tracing_took(self):
         self.replay(*QUICK)
         self.assertEqual(self.manifest()["options"]["host_gap_factor"], "untraced")
         self.replay(*QUICK, "--host-gaps", "keep")
-        self.assertEqual(self.manifest()["options"]["host_gap_factor"], "1")
-        self.replay("--mode", "dry")  # is compared with what was recorded
         self.assertEqual(self.manifest()["options"]["host_gap_factor"], "1")
 
     def test_host_gaps_as_recorded_where_there_is_no_estimate(self):
@@ -93,8 +90,8 @@ class DefaultsTest(SingleRankTest):
         machine = {"processor": "AMD EPYC 9654 96-Core Processor", "device": "NVIDIA H100 80GB HBM3",
                    "framework": "PyTorch 2.10.0+cu126", "threads": 3, "cores": 7}
         self.assertEqual(self.run_json("stats", trace)["ranks"][0]["machine"], machine)
-        for mode in ("full", "dry"):
-            self.run_program("replay", trace, "-o", self.dir / "run", "--force", "--mode", mode, *QUICK)
+        for command in (("replay", *QUICK), ("simulate", "--machine", "recorded")):
+            self.run_program(command[0], trace, "-o", self.dir / "run", "--force", *command[1:])
             facts = self.facts()
             for name, value in machine.items():
                 self.assertEqual(facts[f"recorded_{name}"], str(value))
@@ -190,7 +187,7 @@ class OutputTest(SingleRankTest):
 
 
 class RunsTest(program.ConvertedTest):
-    PART = ("--ranks", "0-1", "--mode", "comm", "--host-gaps", "drop", *QUICK)
+    PART = ("--ranks", "0-1", "--ops", "timed", "--host-gaps", "drop", *QUICK)
 
     def test_runs_are_repeats_for_compare(self):
         out = self.dir / "out"

@@ -57,7 +57,7 @@ class SimulateTest(ProgramTest):
 
     def dry(self, trace):
         run = self.dir / "dry"
-        self.run_program("replay", trace, "-o", run, "--mode", "dry", "--quiet", "--force")
+        self.run_program("simulate", trace, "-o", run, "--machine", "recorded", "--quiet", "--force")
         return self.times(run)
 
     def test_a_captures_own_machine_gives_its_dry_run_to_the_nanosecond(self):
@@ -225,14 +225,15 @@ class SimulateTest(ProgramTest):
     def test_a_prediction_beside_a_replay(self):
         trace = self.convert("gloo_comms/gpt_tp4")
         measured, predicted = self.dir / "measured", self.simulate(trace, "--machine", "recorded", "--slow", "1=2")
-        self.run_program("replay", trace, "-o", measured, "--mode", "dry", "--quiet")
+        self.run_program("simulate", trace, "-o", measured, "--machine", "recorded", "--quiet")
         manifest = json.loads((measured / "manifest.json").read_text())
-        manifest["options"].update(mode="full", ops="real", comms="real")  # as if it had run
+        manifest["options"].update(mode="replay", ops="real", comms="real")  # as if it had run
+        del manifest["options"]["machine"]
         (measured / "manifest.json").write_text(json.dumps(manifest))
         (measured / "checksums.xxh128").unlink()
         done = self.run_program("compare", f"measured={measured}", f"predicted={predicted}").stdout
         self.assertRegex(done, r"^predicted is modelled: its step is \+[0-9.]+ % against measured; by class: ")
-        self.assertIn("predicted is modelled (simulated on recorded), measured was replayed (mode full)",
+        self.assertIn("predicted is modelled (simulated on recorded), measured was replayed (operations real, transfers real)",
                       " ".join(done.split()))
     def test_a_type_that_the_machine_lacks_is_said_first(self):
         job = ["gpt-small", "--tp", "2", "--pp", "1", "--dp", "2", "--global-batch", "16"]

@@ -42,7 +42,7 @@ def real_run():
 def dry_run():
     """Four ranks, simulated."""
     out = DIRECTORY / "dry"
-    reprise("replay", trace("gloo/gpt_ddp4"), "-o", out, "--mode", "dry")
+    reprise("simulate", trace("gloo/gpt_ddp4"), "-o", out, "--machine", "recorded")
     return out
 
 

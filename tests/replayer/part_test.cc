@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "replayer/plan/dry.h"
 #include "replayer/plan/option_texts.h"
 #include "replayer/plan/rank_mapping.h"
+#include "replayer/plan/simulated_run.h"
 #include "replayer/shared_set.h"
 #include "tests/replayer/replay_fixture.h"
 
@@ -153,9 +153,8 @@ TEST_F(PartTest, NotesSayWhatWasReplayed) {
   ReplayRequest request = Request();
   request.options.part.ranks = {1};
   request.options.part.steps = {0};
-  auto communicators = CreateLocalCommunicators(1);
-  const auto outcome = DryReplay({request, request.options}, *communicators.front());
-  ASSERT_TRUE(outcome) << outcome.error().error.message;
+  const auto outcome = SimulateRanks({request, request.options}, {});
+  ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_THAT(outcome->notes, ElementsAre("ranks: 1 of 2", HasSubstr("steps 0: 8 of 8 nodes")));
 }
 

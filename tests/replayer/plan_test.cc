@@ -58,7 +58,7 @@ TEST(Plan, RealOperationsSurrogatesTransfersAndHostTime) {
 TEST(Plan, ModesAndGaps) {
   const Graph graph = Built(Example());
   ReplayOptions options;
-  ApplyPreset(ReplayPreset::kComm, options);
+  options.default_op_mode = ReplayMode::kTimed;
   ASSERT_TRUE(ParseOpModes("gemm=skip", options));
   ASSERT_TRUE(ParseHostGaps("scale:0.5", options));
   options.time_scale = 3;

@@ -148,12 +148,28 @@ TEST(Verdict, WhatTracingTookIsDeductedFromOperations) {
   EXPECT_THAT(VerdictOf(run).text, HasSubstr("op1 (+600 ns on each rank, 2.0 times as long)"));
 }
 
-TEST(Verdict, ADryRunIsComparedWithTheTracedStep) {
+TEST(Verdict, ASimulatedRunIsComparedWithTheTracedStep) {
   RunData run = MakeRunOnOneMachine();
-  run.manifest.options["mode"] = "dry";
+  run.manifest.options["mode"] = kSimulateMode;
   const Verdict verdict = VerdictOf(run);
   EXPECT_EQ(verdict.kind, Verdict::Kind::kSimulated);
   EXPECT_THAT(verdict.text, StartsWith("Simulated 1.60 us; your job 1.00 us with tracing: +60 %."));
+}
+
+TEST(Verdict, ASetSaysWhereItsTimeWent) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.options["mode"] = kRecordedMode;
+  const Report report = AnalyzeRun(MeasuredRun(run), {}).report;
+  EXPECT_EQ(report.verdict.kind, Verdict::Kind::kRecorded);
+  EXPECT_FALSE(report.verdict.ratio.has_value());
+  EXPECT_FALSE(report.fidelity.step_error.has_value());
+  EXPECT_THAT(report.verdict.text, StartsWith("Recorded 1.60 us"));
+  EXPECT_THAT(report.verdict.text, ContainsRegex("Of a step on a rank, the mean: gemm [0-9]+ %"));
+  EXPECT_THAT(report.verdict.warnings, IsEmpty());
+  const std::string text = FullText(report, false) + ShortText(report, false);
+  for (const char* word : {"replayed", "real", "error", "difference"}) {
+    EXPECT_THAT(text, Not(HasSubstr(word))) << word;
+  }
 }
 
 TEST(Verdict, PausesAreACauseLikeAnyOther) {

@@ -1,0 +1,169 @@
+#include "replayer/plan/recorded_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "core/version.h"
+#include "et_schema/io.h"
+#include "et_schema/trace_set.h"
+#include "replayer/plan/graph_steps.h"
+#include "replayer/plan/node_origins.h"
+#include "replayer/plan/plan.h"
+#include "replayer/plan/recorded_times.h"
+#include "replayer/plan/run_directory.h"
+#include "replayer/plan/timing_graph.h"
+
+namespace reprise {
+namespace {
+
+// A file is a set of one rank.
+Result<TraceSet> OpenSet(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return TraceSet::OpenPresent(path);
+  }
+  REPRISE_ASSIGN(const auto reader, EtReader::Open(path));
+  const TraceMetadata& metadata = reader->metadata();
+  return TraceSet{.directory = std::filesystem::path(path).parent_path().string(),
+                  .name = std::filesystem::path(path).filename().string(),
+                  .files = {{metadata.rank, path}},
+                  .world_size = std::max(metadata.world_size, metadata.rank + 1)};
+}
+
+bool HasTimes(const Graph& graph) {
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    if (graph.duration_ns(i) > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// As the capture marks them, else one from the first start to the last end.
+std::vector<StepRecord> StepsOf(const Graph& graph, const RankClock& clock) {
+  std::vector<StepRecord> records;
+  for (const Step& step : graph.metadata().steps) {
+    records.push_back({.step = static_cast<std::int32_t>(records.size()),
+                       .start_ns = clock.Map(step.start_ns),
+                       .duration_ns = step.duration_ns});
+  }
+  if (records.empty() && graph.size() > 0) {
+    std::int64_t first_ns = graph.start_ns(0);
+    for (Graph::Index i = 1; i < graph.size(); ++i) {
+      first_ns = std::min(first_ns, graph.start_ns(i));
+    }
+    records.push_back({.start_ns = clock.Map(first_ns), .duration_ns = RecordedStepNs(graph)});
+  }
+  return records;
+}
+
+std::vector<CollectiveInfo> TransfersIn(const Graph& graph, const Plan& plan, const TraceSet& set) {
+  std::vector<CollectiveInfo> infos;
+  for (const Graph::Index i : plan.transfers) {
+    const CommSpec& spec = *graph.comm(i);
+    const auto group = set.groups.find(spec.group);
+    const std::size_t members = group == set.groups.end() ? 1 : group->second.ranks.size();
+    infos.push_back({.node_id = graph.id(i),
+                     .spec = spec,
+                     .group_size = static_cast<std::int32_t>(std::max<std::size_t>(members, 1)),
+                     .transfer_ns = graph.transfer_ns(i)});
+  }
+  return infos;
+}
+
+RankFacts FactsOf(const Graph& graph) {
+  RankFacts facts = TraceFacts(graph, /*times=*/true);
+  const RecordedMachine& machine = graph.metadata().machine;
+  facts.host = graph.metadata().placement.host;
+  facts.device = machine.device;
+  facts.processor = machine.processor;
+  facts.computes_on = machine.device.empty() ? "cpu" : machine.device;
+  facts.compute_threads = facts.recorded_threads;
+  for (const auto& [name, count] : graph.metadata().diagnostics) {
+    facts.trace_counters.emplace_back(name, count);
+  }
+  return facts;
+}
+
+Result<RankData> RankOf(const Graph& graph, const TraceSet& set, std::int64_t origin_ns) {
+  PlanOptions options;
+  options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
+  options.assume_groups = true;
+  REPRISE_ASSIGN(const Plan plan, BuildPlan(graph, options));
+  REPRISE_ASSIGN(std::vector<NodeOrigin> origins, OriginsOf(graph));
+  const RankClock clock = RankClock::Of(graph.metadata(), origin_ns);
+  const RecordedTimes times = RecordedTimesOf(graph, clock);
+  RankData data{.rank = graph.metadata().rank,
+                .nodes = DescribeNodes(graph, plan),
+                .origins = std::move(origins),
+                .weights = CountWeights(graph),
+                .placement = graph.metadata().placement,
+                .edges = DescribeEdges(graph),
+                .collectives = TransfersIn(graph, plan, set),
+                .steps = StepsOf(graph, clock),
+                .host = graph.metadata().placement.host,
+                .closed = true,
+                .facts = FactsOf(graph),
+                .clock_uncertainty_ns = graph.metadata().clock_uncertainty_ns};
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    data.records.push_back({.node_id = graph.id(i),
+                            .step = plan.work[i].step,
+                            .mode = plan.work[i].counts ? ReplayMode::kReal : ReplayMode::kTimed,
+                            .start_ns = times.start_ns[i],
+                            .duration_ns = graph.duration_ns(i)});
+  }
+  return data;
+}
+
+}  // namespace
+
+Result<RunData> ReadRecordedRun(const std::string& path) {
+  REPRISE_ASSIGN(const TraceSet set, OpenSet(path));
+  REPRISE_TRY(set.CheckRankByRank("what is asked for needs the nodes of every rank",
+                                  "simulate the set, and take the run"));
+  std::vector<Graph> graphs;
+  std::vector<const Graph*> pointers;
+  graphs.reserve(set.files.size());
+  for (const auto& [rank, file] : set.files) {
+    REPRISE_TRY(set.VerifyFile(rank));
+    REPRISE_ASSIGN(Graph graph, Graph::Load(file));
+    graphs.push_back(std::move(graph));
+    pointers.push_back(&graphs.back());
+  }
+  if (std::ranges::none_of(graphs, HasTimes)) {
+    return BadInput(
+        fmt::format("{}: no times are recorded in it; reprise simulate {} -o RUN --machine NAME "
+                    "models them",
+                    path, path));
+  }
+  RunData run;
+  RunManifest& manifest = run.manifest;
+  manifest.reprise_version = kVersion;
+  manifest.trace_path = path;
+  manifest.trace_name = set.name;
+  REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
+  manifest.world_size = set.world_size;
+  manifest.options = {{"mode", kRecordedMode}, {"source", graphs.front().metadata().source}};
+  manifest.complete = true;
+  if (!set.missing.empty()) {
+    run.notes.push_back(set.MissingRanks());
+  }
+  const std::int64_t origin_ns = OriginNs(pointers);
+  manifest.hosts.resize(static_cast<std::size_t>(manifest.world_size));
+  manifest.devices.resize(static_cast<std::size_t>(manifest.world_size));
+  for (const Graph& graph : graphs) {
+    REPRISE_ASSIGN(RankData rank, RankOf(graph, set, origin_ns));
+    manifest.hosts[static_cast<std::size_t>(rank.rank)] = rank.host;
+    manifest.devices[static_cast<std::size_t>(rank.rank)] = rank.facts.device;
+    manifest.untraced_step_ns =
+        std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
+    run.ranks.push_back(std::move(rank));
+  }
+  return run;
+}
+
+}  // namespace reprise
