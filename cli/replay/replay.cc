@@ -28,6 +28,8 @@
 #include "core/log.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"
+#include "et_schema/io.h"
+#include "et_schema/trace_set.h"
 #include "replayer/device_choice.h"
 #include "replayer/plan/option_texts.h"
 
@@ -203,13 +205,32 @@ Status CheckProcessLimits() {
   return {};
 }
 
-// Every process would start a thread per core; ranks that share a host share its cores. Must be set
-// before the first OpenCL call. OMP_NUM_THREADS, as for the recorded job, is how a user sets it.
-void LimitCpuDeviceThreads(const Communicator& communicator) {
+// Compute threads of a rank of the recorded job, where it ran on CPUs; nothing: not known, or the
+// set is not on this host.
+std::optional<int> RecordedThreads(const std::string& set_directory) {
+  const auto set = TraceSet::OpenPresent(set_directory);
+  if (!set || set->files.empty()) {
+    return std::nullopt;
+  }
+  const auto reader = EtReader::Open(set->files.begin()->second);
+  if (!reader) {
+    return std::nullopt;
+  }
+  const RecordedMachine& machine = (*reader)->metadata().machine;
+  return machine.threads > 0 && machine.device.empty() ? std::optional(machine.threads)
+                                                       : std::nullopt;
+}
+
+// Every process would start a thread per core; ranks that share a host share its cores, and each
+// takes no more threads than it was recorded with. Must be set before the first OpenCL call.
+// OMP_NUM_THREADS, as for the recorded job, is how a user sets it.
+void LimitCpuDeviceThreads(const Communicator& communicator, const ReplayFlags& flags) {
   const int cores = static_cast<int>(std::max(std::thread::hardware_concurrency(), 1U));
   const char* const wanted = std::getenv("OMP_NUM_THREADS");
   const int own = wanted == nullptr ? 0 : std::atoi(wanted);
-  const int threads = own > 0 ? own : std::max(cores / std::max(communicator.local_size(), 1), 1);
+  const int share = std::max(cores / std::max(communicator.local_size(), 1), 1);
+  const int recorded = RecordedThreads(flags.request.set_directory).value_or(share);
+  const int threads = own > 0 ? own : std::min(share, recorded * flags.ranks_per_process);
   LimitOwnCores(threads);
   setenv("POCL_MAX_PTHREAD_COUNT", std::to_string(threads).c_str(), 0);
   setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 0);
@@ -275,7 +296,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   if (communicator->size() > 1) {
     SetLog(LogLevel::kInfo, communicator->rank());
   }
-  LimitCpuDeviceThreads(*communicator);
+  LimitCpuDeviceThreads(*communicator, flags);
   REPRISE_TRY(communicator->Agree(torch));
   REPRISE_TRY(communicator->Agree(PrepareBackend(flags.device, context, request)));
   const bool first = communicator->rank() == 0;

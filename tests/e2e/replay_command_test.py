@@ -5,6 +5,7 @@ import os
 import pathlib
 import pty
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -100,6 +101,23 @@ class DefaultsTest(SingleRankTest):
             shared = self.dir / policy
             self.run_program("anonymize", trace, shared, "--policy", policy)
             self.assertEqual(self.run_json("stats", shared)["ranks"][0]["machine"], expected)
+
+
+    def test_as_many_threads_as_recorded(self):
+        """A job of one thread a rank is no other job on a machine with more cores; a GPU's host threads say nothing."""
+        cores = len(os.sched_getaffinity(0))
+        for threads, device, wanted in ((1, None, 1), (cores + 3, None, cores), (1, "NVIDIA H100 80GB HBM3", cores)):
+            capture = self.dir / "capture"
+            shutil.rmtree(capture, ignore_errors=True)
+            self.copy_capture("gloo/gpt_single")
+            meta = json.loads((capture / "rank0.meta.json").read_text())
+            meta.update(threads=threads, cores=cores, device=device)
+            (capture / "rank0.meta.json").write_text(json.dumps(meta))
+            self.run_program("convert", capture, "-o", self.dir / "threads", "--force")
+            for environment, expected in ((None, wanted), ({"OMP_NUM_THREADS": "2"}, 2)):
+                self.run_program("replay", self.dir / "threads", "-o", self.dir / "run", "--force", "--device", "host", *QUICK,
+                                 env=environment)
+                self.assertEqual(self.facts()["compute_threads"], str(expected), (threads, device))
 
 
 class TorchTest(SingleRankTest):
