@@ -38,22 +38,35 @@ std::string Change(double ratio, const char* of) {
                      ratio < 1 ? "less" : "more", of);
 }
 
-std::string RunsNeeded(const ComparedCell& cell) {
-  return cell.runs_needed ? fmt::format("{} repeats of each", *cell.runs_needed)
-                          : std::string("several repeats of each");
+// Nobody repeats a run more often.
+constexpr std::size_t kMostRepeats = 100;
+
+// What a narrower interval takes, of these two cells' runs or iterations.
+std::string RepeatsNeeded(const ComparedCell& cell, const ComparedCell& base) {
+  if (cell.runs_needed && *cell.runs_needed <= kMostRepeats) {
+    return fmt::format("{} repeats of each would show ±3 %", *cell.runs_needed);
+  }
+  if (cell.quantity->repeats < 2 || base.quantity->repeats < 2) {  // no spread is known
+    return "several repeats of each would show ±3 %";
+  }
+  const auto range = [](const ComparedCell& of) {
+    return fmt::format("{} to {}", DurationText(std::llround(of.quantity->least * 1e9)),
+                       DurationText(std::llround(of.quantity->most * 1e9)));
+  };
+  return fmt::format("times vary too much for ±3 %: {}, {}", range(base), range(cell));
 }
 
 // Single runs differ by chance, by an unknown amount: no claim.
 std::string NoClaim(const std::vector<ComparedSide>& sides, std::size_t position,
-                    const ComparedCell& cell) {
+                    const ComparedCell& cell, const ComparedCell& base_cell) {
   const ComparedSide& side = sides[position];
   const ComparedSide& base = sides.front();
   const std::string who = side.runs.size() == 1 && base.runs.size() == 1
                               ? fmt::format("{} and {}, one run each", side.label, base.label)
                               : fmt::format("{} and {}, one run of {}", side.label, base.label,
                                             side.runs.size() == 1 ? side.label : base.label);
-  return fmt::format("{}: no claim; {} would show ±3 % (medians differ by {:+.1f} %)", who,
-                     RunsNeeded(cell), 100 * (cell.ratio->value - 1));
+  return fmt::format("{}: no claim; {} (medians differ by {:+.1f} %)", who,
+                     RepeatsNeeded(cell, base_cell), 100 * (cell.ratio->value - 1));
 }
 
 std::string TimeText(const std::string& label, const std::string& base, const ComparedCell& cell) {
@@ -73,11 +86,11 @@ std::string TimeText(const std::string& label, const std::string& base, const Co
 }
 
 // Where the interval is wide.
-std::string RepeatsText(const ComparedCell& cell) {
+std::string RepeatsText(const ComparedCell& cell, const ComparedCell& base) {
   constexpr double kNarrow = 1.03;
   const Ratio& ratio = *cell.ratio;
   const bool wide = ratio.low && *ratio.high > kNarrow * ratio.value;
-  return wide ? fmt::format("; {} would show ±3 %", RunsNeeded(cell)) : std::string();
+  return wide ? "; " + RepeatsNeeded(cell, base) : std::string();
 }
 
 std::string EnergyChange(double ratio) {
@@ -173,10 +186,10 @@ std::string VerdictText(const std::vector<ComparedSide>& sides, const Comparison
     return PredictionText(sides, comparison, position, cell);
   }
   if (!cell.ratio->low && !simulated) {
-    return NoClaim(sides, position, cell);
+    return NoClaim(sides, position, cell, time->cells.front());
   }
   std::string text = TimeText(label, sides.front().label, cell) + EnergyText(comparison, position) +
-                     RepeatsText(cell);
+                     RepeatsText(cell, time->cells.front());
   const auto& difference = comparison.differences[position - 1];
   // Where no difference is shown, nothing needs a cause; and runs near the medians that differ the
   // other way than the medians do explain nothing.
