@@ -11,11 +11,11 @@
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/graph_steps.h"
+#include "replayer/plan/known_work.h"
 #include "replayer/plan/node_origins.h"
 #include "replayer/plan/plan.h"
 #include "replayer/plan/recorded_times.h"
 #include "replayer/plan/run_directory.h"
-#include "replayer/plan/timing_graph.h"
 
 namespace reprise {
 namespace {
@@ -32,15 +32,6 @@ Result<TraceSet> OpenSet(const std::string& path) {
                   .name = std::filesystem::path(path).filename().string(),
                   .files = {{metadata.rank, path}},
                   .world_size = std::max(metadata.world_size, metadata.rank + 1)};
-}
-
-bool HasTimes(const Graph& graph) {
-  for (Graph::Index i = 0; i < graph.size(); ++i) {
-    if (graph.duration_ns(i) > 0) {
-      return true;
-    }
-  }
-  return false;
 }
 
 // As the capture marks them, else one from the first start to the last end.
@@ -97,8 +88,7 @@ Result<RankData> RankOf(const Graph& graph, const TraceSet& set, std::int64_t or
   REPRISE_ASSIGN(std::vector<NodeOrigin> origins, OriginsOf(graph));
   const RankClock clock = RankClock::Of(graph.metadata(), origin_ns);
   const RecordedTimes times = RecordedTimesOf(graph, clock);
-  RankData data{.rank = graph.metadata().rank,
-                .nodes = DescribeNodes(graph, plan),
+  RankData data{.nodes = DescribeNodes(graph, plan),
                 .origins = std::move(origins),
                 .weights = CountWeights(graph),
                 .placement = graph.metadata().placement,
@@ -134,7 +124,7 @@ Result<RunData> ReadRecordedRun(const std::string& path) {
     graphs.push_back(std::move(graph));
     pointers.push_back(&graphs.back());
   }
-  if (std::ranges::none_of(graphs, HasTimes)) {
+  if (std::ranges::none_of(graphs, HasDurations)) {
     return BadInput(
         fmt::format("{}: no times are recorded in it; reprise simulate {} -o RUN --machine NAME "
                     "models them",
@@ -153,15 +143,18 @@ Result<RunData> ReadRecordedRun(const std::string& path) {
     run.notes.push_back(set.MissingRanks());
   }
   const std::int64_t origin_ns = OriginNs(pointers);
-  manifest.hosts.resize(static_cast<std::size_t>(manifest.world_size));
-  manifest.devices.resize(static_cast<std::size_t>(manifest.world_size));
-  for (const Graph& graph : graphs) {
-    REPRISE_ASSIGN(RankData rank, RankOf(graph, set, origin_ns));
-    manifest.hosts[static_cast<std::size_t>(rank.rank)] = rank.host;
-    manifest.devices[static_cast<std::size_t>(rank.rank)] = rank.facts.device;
+  const auto ranks = static_cast<std::size_t>(set.files.rbegin()->first) + 1;
+  manifest.hosts.resize(ranks);
+  manifest.devices.resize(ranks);
+  for (const auto& [rank, file] : set.files) {
+    const Graph& graph = *pointers[run.ranks.size()];
+    REPRISE_ASSIGN(RankData data, RankOf(graph, set, origin_ns));
+    data.rank = rank;
+    manifest.hosts[static_cast<std::size_t>(rank)] = data.host;
+    manifest.devices[static_cast<std::size_t>(rank)] = data.facts.device;
     manifest.untraced_step_ns =
         std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
-    run.ranks.push_back(std::move(rank));
+    run.ranks.push_back(std::move(data));
   }
   return run;
 }

@@ -78,14 +78,19 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
   const auto scale = [](std::int64_t& value_ns, double factor) {
     value_ns = value_ns < 0 ? value_ns : NsOf(static_cast<double>(value_ns) * factor);
   };
+  const auto skip = [&] {
+    for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
+      const auto [rank, i] = trace.Locate(node);
+      if (simulated.plans[rank].work[i].mode == ReplayMode::kSkip) {
+        timing.duration_ns[node] = timing.transfer_ns[node] = 0;
+      }
+    }
+  };
   for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
     const auto [rank, i] = trace.Locate(node);
     const Graph& graph = simulated.graphs[rank];
-    const bool skipped = simulated.plans[rank].work[i].mode == ReplayMode::kSkip;
     const double factor =
-        skipped
-            ? 0
-            : options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
+        options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
     if (options.host_gaps == HostGaps::kUntraced) {
       timing.duration_ns[node] -= graph.tracing_ns(i);
       timing.delay_ns[node] -= graph.tracing_delay_ns(i);
@@ -94,8 +99,10 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
     scale(timing.transfer_ns[node], factor);
     scale(timing.delay_ns[node], options.GapFactor());
   }
+  skip();
   if (simulation.replace_times) {
     REPRISE_TRY(simulation.replace_times(set));
+    skip();  // a machine has times for what was recorded without one
   }
   if (std::optional<Schedule> other = simulation.schedule ? simulation.schedule() : std::nullopt) {
     simulated.schedule = std::move(*other);
