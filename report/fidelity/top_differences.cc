@@ -26,10 +26,19 @@ std::string TopDifferences::SpeedCause(const Operation& operation) {
   const double replayed_s = Seconds(operation.row.replayed_ns);
   const bool compute = operation.flops > 4 * operation.bytes;
   const double work = (compute ? operation.flops : operation.bytes) * 1e-9;
-  return fmt::format("{}: {:.3g} {} here, {:.3g} when recorded",
-                     replayed_s > recorded_s ? "this machine or kernel is slower"
-                                             : "this machine or kernel is faster",
-                     work / replayed_s, compute ? "GFLOP/s" : "GB/s", work / recorded_s);
+  const bool slower = replayed_s > recorded_s;
+  const char* const what =
+      operation.elsewhere
+          ? (slower ? "this machine or kernel is slower" : "this machine or kernel is faster")
+      : slower ? "on the recorded machine: another kernel, or other programs run beside it"
+               : "on the recorded machine: another kernel, or it was disturbed then";
+  return fmt::format("{}: {:.3g} {} here, {:.3g} when recorded", what, work / replayed_s,
+                     compute ? "GFLOP/s" : "GB/s", work / recorded_s);
+}
+
+bool TopDifferences::IsTracing(const Operation& operation) {
+  const std::int64_t saved_ns = operation.row.recorded_ns - operation.row.replayed_ns;
+  return saved_ns > 0 && 2 * operation.tracing_ns >= saved_ns;
 }
 
 std::string TopDifferences::ModelledCause(TimeSource source) {
@@ -62,6 +71,11 @@ std::string TopDifferences::LikelyCause(const Operation& operation, bool oversub
                        100 * operation.spread_ns / static_cast<double>(row.replayed_ns),
                        oversubscribed ? " (oversubscribed)" : "");
   }
+  if (IsTracing(operation)) {
+    return fmt::format(
+        "tracing: the profiler took {:.0f} % of its recorded time, estimated",
+        100 * static_cast<double>(operation.tracing_ns) / static_cast<double>(row.recorded_ns));
+  }
   if (row.replayed_ns < row.recorded_ns && row.recorded_ns / row.count < kSmallNs) {
     return "small: the recording has the framework's and the profiler's own time in it";
   }
@@ -80,6 +94,8 @@ void TopDifferences::AddNode(const MeasuredRank& rank, std::size_t i, Operation&
   const std::int64_t alike = rank.alike();
   operation.row.count += alike;
   operation.row.recorded_ns += alike * node.recorded_duration_ns;
+  operation.tracing_ns += alike * node.recorded_tracing_ns;
+  operation.elsewhere = operation.elsewhere || !IsOnRecordedMachine(rank.data().facts);
   operation.row.replayed_ns += alike * *rank.MedianDurationNs(i);
   operation.flops += static_cast<double>(alike) * node.flops;
   operation.bytes += static_cast<double>(alike) * node.bytes;

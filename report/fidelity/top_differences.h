@@ -29,12 +29,16 @@ class TopDifferences {
     ReplayMode mode = ReplayMode::kReal;
     TimeSource time_from = TimeSource::kNone;
     double flops = 0, bytes = 0;
-    double spread_ns = 0;  // longest minus shortest iteration of each node, summed
+    double spread_ns = 0;         // longest minus shortest iteration of each node, summed
+    std::int64_t tracing_ns = 0;  // of the recorded time: what tracing took, estimated
+    bool elsewhere = false;       // not replayed where it was recorded, or it is not known
     std::int64_t iterations = 0;
   };
   Operation& Find(const NodeInfo& node);
   static void AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation);
   static std::string SpeedCause(const Operation& operation);
+  // Tracing made most of the difference.
+  static bool IsTracing(const Operation& operation);
   static std::string ModelledCause(TimeSource source);
   static std::string LikelyCause(const Operation& operation, bool oversubscribed);
 

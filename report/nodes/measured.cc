@@ -11,6 +11,16 @@ std::int64_t RanksAlike(const RankData& data) {
   return std::max<std::int64_t>(data.facts.class_ranks.value_or(1), 1);
 }
 
+bool IsOnRecordedMachine(const RankFacts& facts) {
+  const auto may_be_equal = []<typename T>(const T& a, const T& b) {
+    return a == T() || b == T() || a == b;
+  };
+  const std::string recorded_on = facts.recorded_device.empty() ? "cpu" : facts.recorded_device;
+  return !facts.recorded_processor.empty() && facts.recorded_processor == facts.processor &&
+         may_be_equal(recorded_on, facts.computes_on) &&
+         may_be_equal(facts.recorded_threads, facts.compute_threads);
+}
+
 MeasuredRank::MeasuredRank(const RankData& data)
     : data_(&data), node_index_(data.nodes), alike_(RanksAlike(data)) {
   ChooseSteps();

@@ -14,6 +14,9 @@ namespace reprise {
 // Whether the rank's times come from a simulated clock, so that timed operations are what its
 // device did.
 [[nodiscard]] inline bool IsModelled(const RankData& data) { return data.facts.modelled; }
+// The same processor, which must be known. A device or thread count counts only where both are
+// known; a capture that names the processor and no device is a CPU's.
+[[nodiscard]] bool IsOnRecordedMachine(const RankFacts& facts);
 // How many equal ranks, each with a device of its own, the rank stands for (class_ranks).
 [[nodiscard]] std::int64_t RanksAlike(const RankData& data);
 

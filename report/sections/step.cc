@@ -87,6 +87,8 @@ void AnalyseStep(const RunData& outline, Report& report) {
   report.replayed_on = {.processor = JoinedFact(outline, &RankFacts::processor),
                         .device = JoinedFact(outline, &RankFacts::computes_on),
                         .threads = JoinedFact(outline, &RankFacts::compute_threads)};
+  report.on_recorded_machine =
+      std::ranges::all_of(outline.ranks, IsOnRecordedMachine, &RankData::facts);
   report.host_loads = HostLoads(outline);
   report.recorded_steps_ns = RecordedStepsNs(outline);
 }

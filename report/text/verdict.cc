@@ -32,17 +32,6 @@ constexpr double kLeastShown = 0.02;
 // Of the job's step: smaller differences that cancel are not worth one either.
 constexpr double kMinCancelling = 0.15;
 
-// The same processor, which must be known. A device or thread count counts only where both are
-// known.
-bool IsSameMachine(const Machine& recorded, const Machine& replayed) {
-  const auto may_be_equal = [](const std::string& a, const std::string& b) {
-    return a.empty() || b.empty() || a == b;
-  };
-  return !recorded.processor.empty() && recorded.processor == replayed.processor &&
-         may_be_equal(recorded.device, replayed.device) &&
-         may_be_equal(recorded.threads, replayed.threads);
-}
-
 std::string ThreadsText(const std::string& threads) {
   return threads.empty() ? "" : threads + (threads == "1" ? " thread" : " threads");
 }
@@ -293,9 +282,7 @@ Verdict::Kind KindOf(const Report& report, const Verdict& verdict, bool simulate
   if (!verdict.ratio) {
     return Verdict::Kind::kUnknown;
   }
-  return same_machine || IsSameMachine(report.recorded_on, report.replayed_on)
-             ? Verdict::Kind::kError
-             : Verdict::Kind::kSpeed;
+  return same_machine || report.on_recorded_machine ? Verdict::Kind::kError : Verdict::Kind::kSpeed;
 }
 
 }  // namespace

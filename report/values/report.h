@@ -54,6 +54,7 @@ struct Report {
   Verdict verdict;
   RunManifest manifest;
   Machine recorded_on, replayed_on;
+  bool on_recorded_machine = false;             // every rank, as far as both are known
   std::vector<HostLoad> host_loads;             // by name; empty in runs of earlier versions
   std::vector<std::int64_t> recorded_steps_ns;  // each recorded step's, of its longest rank
   Coverage coverage;

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 NodeInfo WithTimes(NodeInfo node, std::int64_t elapsed_ns, std::int64_t delay_ns) {
@@ -169,6 +170,35 @@ TEST(Fidelity, TextKeepsToTheWidthAndJsonHasAll) {
   EXPECT_EQ(sum_ns, -100);
   EXPECT_EQ(json.at("overlap").size(), 2U);
   EXPECT_TRUE(json.at("difference_unknown_because").is_null());
+}
+
+// On the machine where it was recorded, that machine is no cause.
+TEST(Fidelity, CausesOnTheRecordedMachine) {
+  RunData run = MakeTwoSidedRun();
+  constexpr std::int64_t kScale = 1'000'000;  // no small operations
+  for (RankData& rank : run.ranks) {
+    rank.facts.recorded_processor = rank.facts.processor = "AMD EPYC 7742";
+    rank.facts.computes_on = "cpu";
+    for (NodeInfo& node : rank.nodes) {
+      node.recorded_duration_ns *= kScale;
+    }
+  }
+  const auto cause = [&run] { return Analyze(run).details.top_differences.at(0).cause; };
+  EXPECT_THAT(cause(), HasSubstr("on the recorded machine"));
+  EXPECT_THAT(cause(), Not(HasSubstr("this machine")));
+  for (RankData& rank : run.ranks) {
+    for (NodeInfo& node : rank.nodes) {
+      node.recorded_tracing_ns = node.recorded_duration_ns * 3 / 4;
+    }
+  }
+  EXPECT_THAT(cause(), HasSubstr("tracing: the profiler took 75 % of its recorded time"));
+  for (RankData& rank : run.ranks) {
+    rank.facts.processor = "another";
+    for (NodeInfo& node : rank.nodes) {
+      node.recorded_tracing_ns = 0;
+    }
+  }
+  EXPECT_THAT(cause(), HasSubstr("this machine or kernel is faster"));
 }
 
 }  // namespace
