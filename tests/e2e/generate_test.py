@@ -210,8 +210,8 @@ class Generate(program.ProgramTest):
                 "astra-sim", "or give --all"):
             done = self.run_program("export", out, "--to", form, "-o", self.dir / "none", expect=BAD_INPUT)
             self.assertIn(way_out, done.stderr)
-        done = self.run_program("simulate", out, "--machine", "recorded", "-o", self.dir / "none", expect=BAD_INPUT)
-        self.assertIn("choose some with --ranks", done.stderr)
+        done = self.run_program("report", out, expect=BAD_INPUT)
+        self.assertIn("simulate the set, and take the run", done.stderr)
         self.run_program("stats", out / "llama3-405b.16383.et")
 
     def test_what_cannot_be(self):

@@ -76,7 +76,7 @@ class Package(program.ProgramTest):
         self.assertEqual(self.packaged("--version"), self.run_program("--version").stdout)
         self.packaged("convert", self.root / "usr/share/reprise/captures/quickstart", "-o", "trace")
         self.packaged("simulate", "trace", "-o", "run", "--machine", "recorded")
-        self.assertIn("Coverage  ", self.packaged("report", "run"))
+        self.assertIn("Simulated on the recorded machine", self.packaged("report", "run"))
 
 
 if __name__ == "__main__":
