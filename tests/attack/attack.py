@@ -253,6 +253,13 @@ class TraceSet(Kind):
     checks_content = True
 
 
+class ReportedSet(TraceSet):
+    name = "report"
+
+    def command(self, folder, out):
+        return ["report", folder, "--json"]
+
+
 class Run(TraceSet):
     name = "run"
 
@@ -378,12 +385,12 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=20, help="cases of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", default="capture,set,run,package,kill")
+    parser.add_argument("--kinds", default="capture,set,report,run,package,kill")
     parser.add_argument("--seconds", type=float, default=60, help="longer is a hang")
     parser.add_argument("--megabytes", type=float, default=500)
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the inputs of failures")
     flags = parser.parse_args()
-    known = {kind.name: kind for kind in (Capture, TraceSet, Run, Package)}
+    known = {kind.name: kind for kind in (Capture, TraceSet, ReportedSet, Run, Package)}
     counts, examples = collections.defaultdict(collections.Counter), []
     with tempfile.TemporaryDirectory(prefix="reprise_attack_") as scratch:
         work = pathlib.Path(scratch)
