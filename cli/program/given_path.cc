@@ -109,7 +109,7 @@ const std::vector<TakenPaths>& AllTakenPaths() {
   static const std::vector<TakenPaths> taken = {
       {"convert", {kCapture, kCaptureFile, kTraceFile, kTraceSet}},
       {"anonymize", {kTraceSet}},
-      {"audit", {kTraceSet}},
+      {"audit", {kTraceSet, kRun}},
       {"pack", {kTraceSet}},
       {"unpack", {kPackage}},
       {"validate", {kTraceSet, kTraceFile}},

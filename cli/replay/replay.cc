@@ -16,6 +16,7 @@
 #include "cli/program/launched_rank.h"
 #include "cli/program/number_checks.h"
 #include "cli/program/part_flags.h"
+#include "cli/program/provenance_flag.h"
 #include "cli/program/sampling_flags.h"
 #include "cli/replay/backend_options.h"
 #include "cli/replay/library_options.h"
@@ -65,6 +66,7 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
   app.add_flag("--force", flags.request.force, "replace an existing run");
+  AddProvenanceFlag(app, flags.request);
   AddRunsFlags(app, flags.runs);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "report at the end as one JSON object")->excludes(quiet);

@@ -146,11 +146,13 @@ class RecordingComparer {
   Status Describe() {
     for (std::size_t s = 0; s < sides_.size(); ++s) {
       ComparedSide side{.label = request_.sides[s].label, .runs = {}};
-      for (const RecordedJob& job : sides_[s].repeats) {
+      for (RecordedJob& job : sides_[s].repeats) {
         if (job.run) {
           REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(job.path));
-          side.runs.push_back({job.path, std::move(analysis.report)});
+          side.runs.push_back(AsShown(job.path, std::move(analysis.report)));
+          job.path = side.runs.back().path;
         } else {
+          job.path = SetPathAsShown(job.path);
           side.captures.push_back(DescribeCapture(job));
         }
       }
