@@ -25,6 +25,8 @@ inline constexpr char kChecksumsFile[] = "checksums.xxh128";
 // What a generated set keeps of its job: numbers that its nodes do not say
 // (predict/workload/job/facts.h).
 inline constexpr char kJobFile[] = "job.json";
+// Beside the traces of an anonymized set: under which policy (converters/share/anonymize).
+inline constexpr char kAnonymizedFile[] = "anonymized.json";
 // "# reprise trace set 1".
 [[nodiscard]] std::string MarkerLine(OutputKind kind);
 

@@ -52,7 +52,10 @@ Status Session::CreateRunDirectory() {
 }
 
 Status Session::BeginRecording() {
-  REPRISE_ASSIGN(writer_, RankWriter::Create(request_.run_directory, communicator_.rank()));
+  REPRISE_ASSIGN(writer_, RankWriter::Create(
+                              request_.run_directory, communicator_.rank(),
+                              {.provenance = ProvenanceOf(request_),
+                               .host = HostNumber(communicator_.nodes(), communicator_.rank())}));
   writer_->Append(DescribeNodes(*graph_, plan_, std::mem_fn(&Kernel::name)));
   writer_->Append(DescribeEdges(*graph_));
   std::vector<CollectiveInfo> collectives;
@@ -162,6 +165,7 @@ Result<RunManifest> Session::MakeManifest() {
   manifest.trace_path = request_.set_directory;
   manifest.trace_name = set_.name;
   manifest.started_at = UtcNow();
+  manifest.provenance = Name(ProvenanceOf(request_));
   manifest.world_size = communicator_.size();
   manifest.iterations = options.iterations;
   manifest.warmup = options.warmup;

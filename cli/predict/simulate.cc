@@ -13,6 +13,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/number_checks.h"
 #include "cli/program/part_flags.h"
+#include "cli/program/provenance_flag.h"
 #include "core/shown_text.h"
 #include "predict/workload/job/parse.h"
 #include "replayer/plan/option_texts.h"
@@ -39,6 +40,7 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
   app.add_flag("--force", flags.request.force, "replace an existing run");
+  AddProvenanceFlag(app, flags.request);
   AddMachineFlags(app, flags.machine, ", or recorded: the machine that the set was captured on");
   app.get_option("--machine")->required();
   app.add_option(

@@ -99,7 +99,7 @@ const std::vector<TakenPaths>& AllTakenPaths() {
   static const std::vector<TakenPaths> taken = {
       {"convert", {kCapture, kCaptureFile, kTraceFile, kTraceSet}},
       {"anonymize", {kTraceSet}},
-      {"audit", {kTraceSet}},
+      {"audit", {kTraceSet, kRun}},
       {"pack", {kTraceSet}},
       {"unpack", {kPackage}},
       {"validate", {kTraceSet, kTraceFile}},

@@ -13,11 +13,14 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/interrupts.h"
+#include "cli/program/launched_rank.h"
 #include "cli/program/number_checks.h"
 #include "cli/program/part_flags.h"
+#include "cli/program/provenance_flag.h"
 #include "cli/program/sampling_flags.h"
 #include "cli/replay/backend_options.h"
 #include "cli/replay/library_options.h"
+#include "cli/replay/rank_watch.h"
 #include "cli/replay/replay_backend.h"
 #include "cli/replay/replay_progress.h"
 #include "cli/replay/replay_runs.h"
@@ -64,6 +67,7 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
   app.add_flag("--force", flags.request.force, "replace an existing run");
+  AddProvenanceFlag(app, flags.request);
   AddRunsFlags(app, flags.runs);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no report at the end");
   app.add_flag("--json", flags.json, "report at the end as one JSON object")->excludes(quiet);
@@ -285,6 +289,8 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   }
   request.command_line = context.command_line;
   request.options.cache_directory = context.cache_directory;
+  // From here on the ranks of a host look after each other.
+  std::optional<RankWatch> watch(std::in_place, FindLaunchedRank(), request.options.watchdog_ns);
   int argc = context.argc;
   char** argv = context.argv;
   request.options.settings = flags.settings.Given();
@@ -293,6 +299,8 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   // call: before the number of threads is limited and drivers are named.
   setenv("HWLOC_COMPONENTS", "-opencl", 0);
   REPRISE_ASSIGN(auto communicator, CreateMpiCommunicator(&argc, &argv));
+  watch->MpiStarted();
+  communicator->SetPatience(RankWatch::kPatienceOverLimit * request.options.watchdog_ns);
   if (communicator->size() > 1) {
     SetLog(LogLevel::kInfo, communicator->rank());
   }
@@ -308,16 +316,21 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
     request.progress = [&line](const ReplayProgress& progress) { line->Show(progress); };
   }
   CatchInterrupts();
-  request.interrupted = PendingInterrupt;
+  request.interrupted = [&watch] {
+    watch->LeaveToWatchdog();
+    return PendingInterrupt();
+  };
   const auto outcome = flags.ranks_per_process > 1
                            ? ReplayRanksOfProcess(request, *communicator,
                                                   flags.ranks_per_process * communicator->size())
                            : Replay(request, *communicator);
   line.reset();
   if (!outcome) {
+    watch.reset();  // the reason is known
     return EndEarly(outcome.error(), *communicator);
   }
   communicator.reset();  // the other ranks need not wait for the report
+  watch.reset();
   if (first) {
     REPRISE_TRY(ReportOutcome(flags, *outcome));
   }

@@ -4,16 +4,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "cli/program/launched_rank.h"
 #include "cli/program/number_checks.h"
+#include "cli/replay/rank_watch.h"
 #include "cli/runs/repeated_runs.h"
 #include "cli/runs/run_report.h"
 #include "cli/runs/watched_command.h"
+#include "core/clock.h"
 #include "core/text.h"
 #include "replayer/plan/rank_mapping.h"
 #include "replayer/plan/run_directory.h"
@@ -74,7 +78,39 @@ void AllowSharedCores(int processes) {
   }
 }
 
-Result<int> RunOnce(const SignalWaiter& signals, int processes,
+// The processes that this one has started: mpirun's ranks, or the only one.
+std::vector<RankProcess> StartedRanks(const WatchedCommand& command, int processes) {
+  if (processes == 1) {
+    return {{.rank = 0, .pid = command.pid(), .stopped = IsStopped(command.pid())}};
+  }
+  return FindRankProcesses([&command](pid_t parent, std::string_view /*environment*/) {
+    return parent == command.pid();
+  });
+}
+
+// A stopped process does not act on SIGTERM before it goes on; mpirun sees to its ranks.
+void EndStarted(WatchedCommand& command, const SignalWaiter& signals) {
+  kill(command.pid(), SIGTERM);
+  kill(command.pid(), SIGCONT);
+  constexpr int kSeconds = 10;
+  for (int second = 0; second < kSeconds; ++second) {
+    if (command.Wait(signals, std::chrono::seconds(1))) {
+      return;
+    }
+  }
+  kill(command.pid(), SIGKILL);
+}
+
+// The ranks find a stopped one themselves, and say more of it, while one of them runs until its
+// end. This is for what they cannot see.
+std::optional<RankProcess> StoppedInVain(const std::vector<RankProcess>& ranks,
+                                         const StoppedTimes& times, std::int64_t watchdog_ns) {
+  constexpr std::int64_t kForRanksNs = 10'000'000'000;
+  const bool others_run = !std::ranges::all_of(ranks, &RankProcess::stopped);
+  return times.StoppedFor(ranks, others_run ? 2 * watchdog_ns + kForRanksNs : watchdog_ns);
+}
+
+Result<int> RunOnce(const SignalWaiter& signals, int processes, std::int64_t watchdog_ns,
                     const std::vector<std::string>& arguments) {
   std::vector<std::string> command = arguments;
   if (processes > 1) {
@@ -87,9 +123,25 @@ Result<int> RunOnce(const SignalWaiter& signals, int processes,
                     "start the replay with the launcher that you have",
                     started.error().message, processes));
   }
-  for (;;) {
-    if (const auto ended = started->Wait(signals, std::chrono::milliseconds(200))) {
+  constexpr std::chrono::milliseconds kLook{500};
+  StoppedTimes times;
+  for (std::int64_t last_ns = MonotonicNs();;) {
+    if (const auto ended = started->Wait(signals, kLook)) {
       return *ended;
+    }
+    const std::int64_t now_ns = MonotonicNs();
+    // Where more has passed, this process was stopped, too.
+    const std::int64_t passed_ns =
+        std::min<std::int64_t>(now_ns - last_ns, 2 * std::chrono::nanoseconds(kLook).count());
+    last_ns = now_ns;
+    const std::vector<RankProcess> ranks = StartedRanks(*started, processes);
+    times.Add(ranks, passed_ns);
+    if (const auto stopped = StoppedInVain(ranks, times, watchdog_ns)) {
+      EndStarted(*started, signals);
+      return EnvironmentError(fmt::format(
+          "rank {} was stopped: its process {} did not run for longer than --watchdog allows, so "
+          "the replay is ended",
+          stopped->rank, stopped->pid));
     }
   }
 }
@@ -199,18 +251,19 @@ Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
         std::max(flags.runs, 1)));
   }
   REPRISE_ASSIGN(const int processes, CountProcesses(flags, replay));
+  const std::int64_t watchdog_ns = replay.request.options.watchdog_ns;
   AllowSharedCores(processes);
   const SignalWaiter signals;  // before any thread starts
   const std::vector<std::string> arguments = OwnArguments(context);
   if (flags.runs == 0) {
-    return RunOnce(signals, processes, RunArguments(arguments, directory, false));
+    return RunOnce(signals, processes, watchdog_ns, RunArguments(arguments, directory, false));
   }
   REPRISE_TRY(PrepareDirectoryOfRuns(replay.request));
   std::vector<std::string> finished;
   for (int run = 1; run <= flags.runs; ++run) {
     const std::string path = RunPath(directory, run);
-    REPRISE_ASSIGN(const int code,
-                   RunOnce(signals, processes, RunArguments(arguments, path, !replay.quiet)));
+    REPRISE_ASSIGN(const int code, RunOnce(signals, processes, watchdog_ns,
+                                           RunArguments(arguments, path, !replay.quiet)));
     if (code != 0) {
       fmt::print(stderr, "reprise: run {} of {} ended with exit code {}; {} complete in {}\n", run,
                  flags.runs, code, run - 1, directory);

@@ -151,10 +151,12 @@ class RecordingComparer {
     for (std::size_t s = 0; s < sides_.size(); ++s) {
       ComparedSide side{.label = request_.sides[s].label, .runs = {}};
       for (std::size_t k = 0; k < sides_[s].repeats.size(); ++k) {
-        const RecordedJob& job = sides_[s].repeats[k];
+        RecordedJob& job = sides_[s].repeats[k];
         if (job.run) {
-          side.runs.push_back({job.path, std::move(sides_[s].reports[k])});
+          side.runs.push_back(AsShown(job.path, std::move(sides_[s].reports[k])));
+          job.path = side.runs.back().path;
         } else {
+          job.path = SetPathAsShown(job.path);
           side.captures.push_back(DescribeCapture(job));
         }
       }

@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "cli/program/given_path.h"
 #include "cli/runs/repeated_runs.h"
+#include "core/output_kind.h"
 #include "report/analysis.h"
 
 namespace reprise {
@@ -86,13 +88,23 @@ std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts) {
   return sides;
 }
 
+ComparedRun AsShown(const std::string& path, Report report) {
+  const bool shown = report.manifest.provenance == Name(Provenance::kFull);
+  return {shown ? path : EndOf(path, 1), std::move(report)};
+}
+
+std::string SetPathAsShown(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::path(path) / kAnonymizedFile, error) ? EndOf(path, 1) : path;
+}
+
 Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given) {
   std::vector<ComparedSide> sides;
   for (const GivenSide& of : given) {
     ComparedSide& side = sides.emplace_back(ComparedSide{.label = of.label, .runs = {}});
     for (const std::string& path : of.paths) {
       REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(path));
-      side.runs.push_back({path, std::move(analysis.report)});
+      side.runs.push_back(AsShown(path, std::move(analysis.report)));
     }
   }
   return sides;

@@ -19,6 +19,11 @@ struct GivenSide {
 // that distinguish the sides, with a number where none does.
 [[nodiscard]] std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts);
 
+// A run with the path that outputs show: of one without provenance the last name.
+[[nodiscard]] ComparedRun AsShown(const std::string& path, Report report);
+// The same of a trace set: of an anonymized one the last name.
+[[nodiscard]] std::string SetPathAsShown(const std::string& path);
+
 // Sides of runs. Reads and analyses every run; only the analysis is kept in memory.
 [[nodiscard]] Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given);
 

@@ -34,6 +34,8 @@ class WatchedCommand {
   // the signal's number where a signal has ended it.
   [[nodiscard]] std::optional<int> Wait(const SignalWaiter& signals,
                                         std::chrono::milliseconds timeout);
+  // Until Wait has returned its exit code.
+  [[nodiscard]] pid_t pid() const { return pid_; }
 
  private:
   explicit WatchedCommand(pid_t pid) : pid_(pid) {}

@@ -1,4 +1,4 @@
-// reprise audit: what a trace set still says.
+// reprise audit: what a trace set or a run still says.
 #include "converters/share/audit/audit.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,9 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
+#include "cli/program/given_path.h"
 #include "cli/program/local_names.h"
+#include "cli/traces/audit_run.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
@@ -92,7 +94,10 @@ void Print(const AuditFlags& flags, const AuditReport& report, bool verbose) {
     fmt::print("can be read from shapes: {} {} ({})\n", fact.name, fact.value, fact.from);
   }
   if (!report.findings.empty()) {
-    fmt::print("remove them: reprise anonymize {} shared --verify\n", flags.request.directory);
+    fmt::print("{}\n", FindPathKind(flags.request.directory) == PathKind::kRun
+                           ? "replay or simulate the anonymized set, with --provenance none"
+                           : fmt::format("remove them: reprise anonymize {} shared --verify",
+                                         flags.request.directory));
   }
   if (verbose || flags.all) {
     PrintFields(report, flags.all);
@@ -101,22 +106,29 @@ void Print(const AuditFlags& flags, const AuditReport& report, bool verbose) {
   }
 }
 
+Result<AuditReport> Audit(const AuditRequest& request) {
+  if (FindPathKind(request.directory) == PathKind::kRun) {
+    return AuditRun(request);
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
+  REPRISE_TRY(set.Verify());
+  return AuditSet(request);
+}
+
 }  // namespace
 
 CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<AuditFlags>();
   app.description(
-      "List the strings and fields in a trace set; exit 1 if some should not be shared");
-  app.add_option("path", flags->request.directory, "trace set")->required();
+      "List the strings and fields in a trace set or a run; exit 1 if some should not be shared");
+  app.add_option("path", flags->request.directory, "trace set or run")->required();
   app.add_option("--public-names", flags->request.public_names,
                  "file with further names to accept");
   app.add_flag("--all", flags->all, "print every string and finding");
   app.add_flag("--json", flags->json, "machine-readable result on stdout, always complete");
   return [&app, flags]() -> Result<int> {
     flags->request.local = NamesOfThisMachine();
-    REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(flags->request.directory));
-    REPRISE_TRY(set.Verify());
-    REPRISE_ASSIGN(const AuditReport report, AuditSet(flags->request));
+    REPRISE_ASSIGN(const AuditReport report, Audit(flags->request));
     if (flags->json) {
       fmt::print("{}\n",
                  ToJson(*flags, report).dump(1, ' ', false, Json::error_handler_t::replace));

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "collectives/communicator.h"
@@ -14,9 +16,36 @@
 #include "collectives/transport/mpi_state.h"
 #include "collectives/transport/mpi_transfer.h"
 #include "core/clock.h"
+#include "core/log.h"
 
 namespace reprise {
 namespace {
+
+// Ends all processes where a call that waits for other ranks, and that cannot be given up, takes
+// longer than the patience; a negative one: never.
+class CallLimit {
+ public:
+  CallLimit(const char* call, std::int64_t patience_ns) {
+    if (patience_ns >= 0) {
+      thread_ = std::jthread([call, patience_ns](const std::stop_token& stop) {
+        std::mutex mutex;
+        std::unique_lock lock(mutex);
+        std::condition_variable_any wake;
+        wake.wait_for(lock, stop, std::chrono::nanoseconds(patience_ns), [] { return false; });
+        if (!stop.stop_requested()) {
+          LogError(
+              fmt::format("{} has not returned for {} s: some rank does not come to it: it is "
+                          "stuck or stopped",
+                          call, patience_ns / 1'000'000'000));
+          MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ErrorKind::kEnvironment));
+        }
+      });
+    }
+  }
+
+ private:
+  std::jthread thread_;
+};
 
 class MpiGroupComm final : public GroupComm {
  public:
@@ -181,8 +210,12 @@ Result<std::unique_ptr<GroupComm>> MpiCommunicator::CreateGroup(
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_group(state_->base, &all);
   MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &members);
-  const Status created =
-      CheckMpi(MPI_Comm_create_group(state_->base, members, tag, &comm), "MPI_Comm_create_group");
+  Status created;
+  {
+    const CallLimit limit("MPI_Comm_create_group", patience_ns());
+    created =
+        CheckMpi(MPI_Comm_create_group(state_->base, members, tag, &comm), "MPI_Comm_create_group");
+  }
   MPI_Group_free(&members);
   MPI_Group_free(&all);
   REPRISE_TRY(created);
@@ -268,6 +301,7 @@ MpiCommunicator::~MpiCommunicator() {
   if (!state_->Aborted() && state_->Unfinished()) {
     RaiseAbort(Error{ErrorKind::kCheckFailed, "left with transfers outstanding"});
   }
+  const CallLimit limit("MPI_Finalize", patience_ns() < 0 ? -1 : 2 * patience_ns());
   // An abort may still come while this rank waits for the others.
   if (state_->Aborted() || !Barrier()) {
     AbortNow(1);

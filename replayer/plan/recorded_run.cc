@@ -133,7 +133,9 @@ Result<RunData> ReadRecordedRun(const std::string& path) {
   RunData run;
   RunManifest& manifest = run.manifest;
   manifest.reprise_version = kVersion;
-  manifest.trace_path = path;
+  const Provenance provenance = ProvenanceOf({.set_directory = set.directory});
+  manifest.provenance = Name(provenance);
+  manifest.trace_path = provenance == Provenance::kFull ? path : "";
   manifest.trace_name = set.name;
   REPRISE_ASSIGN(manifest.trace_hash, set.ContentHash());
   manifest.world_size = set.world_size;

@@ -5,6 +5,8 @@
 
 #include <ctime>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <vector>
 
 #include "core/output_kind.h"
@@ -40,6 +42,18 @@ Status PrepareRunDirectory(const std::string& directory, bool force) {
     return EnvironmentError(fmt::format("cannot create {}: {}", directory, error.message()));
   }
   return {};
+}
+
+Provenance ProvenanceOf(const RunRequest& request) {
+  std::error_code error;
+  const bool anonymized = fs::exists(fs::path(request.set_directory) / kAnonymizedFile, error);
+  return request.provenance.value_or(anonymized ? Provenance::kNone : Provenance::kFull);
+}
+
+int HostNumber(std::span<const std::int32_t> nodes, int rank) {
+  const std::set<std::int32_t> first_ranks(nodes.begin(), nodes.end());
+  const auto own = first_ranks.find(nodes[static_cast<std::size_t>(rank)]);
+  return static_cast<int>(std::distance(first_ranks.begin(), own));
 }
 
 RankFacts TraceFacts(const Graph& graph, bool times) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
+#include "report/run/provenance.h"
 
 namespace reprise {
 
@@ -14,6 +16,9 @@ struct RunRequest {
   std::string run_directory;  // created; refused if it holds a run, unless `force`
   bool force = false;
   std::string command_line;  // for the manifest
+  // What the run keeps of who made it, where and when. Nothing: kNone for an anonymized set, else
+  // kFull.
+  std::optional<Provenance> provenance;
 };
 
 struct ReplayOutcome {

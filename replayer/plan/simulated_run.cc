@@ -134,7 +134,8 @@ Status WriteRank(const SimulationRequest& request, const Simulation& simulation,
                  const ScheduledRanks& simulated, std::size_t rank) {
   const Graph& graph = simulated.graphs[rank];
   const Plan& plan = simulated.plans[rank];
-  REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank)));
+  REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank),
+                                                 {.provenance = ProvenanceOf(request)}));
   std::vector<NodeInfo> infos = DescribeNodes(graph, plan);
   for (Graph::Index i = 0; simulation.time_source && i < graph.size(); ++i) {
     infos[i].time_from = simulation.time_source(simulated.first[rank] + i);
@@ -177,6 +178,7 @@ Status WriteSimulatedRun(const SimulationRequest& request, const TraceSet& set,
   manifest.trace_path = request.set_directory;
   manifest.trace_name = set.name;
   manifest.started_at = UtcNow();
+  manifest.provenance = Name(ProvenanceOf(request));
   manifest.world_size = static_cast<std::int32_t>(ranks);
   manifest.options = {{"mode", kSimulateMode},
                       {"time_scale", fmt::format("{}", request.options.time_scale)}};

@@ -2,8 +2,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "core/input_file.h"
 #include "core/parse_json.h"
@@ -20,16 +23,43 @@ using Json = nlohmann::ordered_json;
 template <typename Manifest, typename Visitor>
 void VisitFields(Manifest& manifest, const Visitor& visit) {
 #define REPRISE_VISIT(field) visit(#field, manifest.field);
-  NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(REPRISE_VISIT, format, reprise_version, command,
-                                           trace_path, trace_name, trace_hash, started_at,
-                                           world_size, iterations, warmup, options, versions, hosts,
-                                           devices, oversubscribed, complete, recorded_step_ns))
+  NLOHMANN_JSON_EXPAND(
+      NLOHMANN_JSON_PASTE(REPRISE_VISIT, format, reprise_version, command, trace_path, trace_name,
+                          trace_hash, started_at, world_size, iterations, warmup, options, versions,
+                          hosts, devices, oversubscribed, complete, provenance, recorded_step_ns))
 #undef REPRISE_VISIT
 }
 
+// What Provenance::kNone makes of the values of the keys that kProvenanceFields lists.
+void LeaveOut(const std::string& key, std::string& value) {
+  if (const ProvenanceField* field = FindProvenanceField("manifest.json", key)) {
+    value = WithoutProvenance(field->rule, value, "");
+  }
+}
+void LeaveOut(const std::string& key, std::vector<std::string>& by_rank) {
+  if (FindProvenanceField("manifest.json", key) != nullptr) {
+    std::map<std::string, int> numbers;
+    for (std::string& host : by_rank) {
+      const int next = static_cast<int>(numbers.size());
+      host = NumberedHostName(numbers.try_emplace(host, next).first->second);
+    }
+  }
+}
+void LeaveOut(const std::string& key, std::map<std::string, std::string>& values) {
+  for (auto& [name, value] : values) {
+    LeaveOut(key + "." + name, value);
+  }
+}
+template <typename Number>
+void LeaveOut(const std::string& /*key*/, Number& /*value*/) {}
+
 }  // namespace
 
-Status WriteManifest(const std::string& directory, const RunManifest& manifest) {
+Status WriteManifest(const std::string& directory, const RunManifest& full) {
+  RunManifest manifest = full;
+  if (manifest.provenance == Name(Provenance::kNone)) {
+    VisitFields(manifest, [](const char* key, auto& value) { LeaveOut(key, value); });
+  }
   Json json;
   VisitFields(manifest, [&json](const char* key, const auto& value) { json[key] = value; });
   // Unknown is null in JSON, -1 in memory.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "core/clock.h"
@@ -34,6 +36,46 @@ using Batches = std::tuple<std::vector<std::vector<Rows>>...>;
 using Pending = Batches<RankFileRow, RunDevice, RunFact, StepRecord, MeteredDevice, Metric, Sample,
                         CollectiveInfo, NodeInfo, NodeRecord, NodeJoules, EdgeInfo>;
 
+template <typename Member>
+void LeaveOutOf(Member& member, ProvenanceRule rule, const std::string& host) {
+  if constexpr (std::is_same_v<Member, std::string>) {
+    member = WithoutProvenance(rule, member, host);
+  } else {
+    member = Member{};
+  }
+}
+
+// What is left of rows without provenance.
+template <typename Row>
+void LeaveOut(std::vector<Row>& rows, const std::string& host) {
+  const std::string_view table = TableName(static_cast<const Row*>(nullptr));
+  if (std::ranges::find(kProvenanceFields, table, &ProvenanceField::table) ==
+      kProvenanceFields.end()) {
+    return;
+  }
+  for (Row& row : rows) {
+    VisitColumns(row, [&](const RunColumn& column, auto& member) {
+      if (const ProvenanceField* field = FindProvenanceField(table, column.name)) {
+        LeaveOutOf(member, field->rule, host);
+      }
+    });
+  }
+}
+// Facts are rows with names.
+template <>
+void LeaveOut(std::vector<RunFact>& facts, const std::string& host) {
+  std::vector<RunFact> left;
+  for (RunFact& fact : facts) {
+    const ProvenanceField* const field = FindProvenanceField("facts", fact.name);
+    if (field == nullptr) {
+      left.push_back(std::move(fact));
+    } else if (field->rule != ProvenanceRule::kLeftOut) {
+      left.push_back({fact.name, WithoutProvenance(field->rule, fact.value, host)});
+    }
+  }
+  facts = std::move(left);
+}
+
 bool IsEmpty(const Pending& pending) {
   return std::apply([](const auto&... batches) { return (batches.empty() && ...); }, pending);
 }
@@ -42,11 +84,17 @@ bool IsEmpty(const Pending& pending) {
 
 class RankWriter::Impl {
  public:
-  Impl(Database database, int rank)
-      : database_(std::move(database)), rank_(rank), thread_([this] { Loop(); }) {}
+  Impl(Database database, int rank, RankProvenance provenance)
+      : database_(std::move(database)),
+        rank_(rank),
+        provenance_(provenance),
+        thread_([this] { Loop(); }) {}
 
   template <typename Row>
   void Push(std::vector<Row>&& rows) {
+    if (provenance_.provenance == Provenance::kNone) {
+      LeaveOut(rows, NumberedHostName(provenance_.host));
+    }
     const std::lock_guard lock(mutex_);
     if (!closing_ && status_) {
       std::get<std::vector<std::vector<Row>>>(pending_).push_back(std::move(rows));
@@ -67,6 +115,7 @@ class RankWriter::Impl {
 
   Database database_;
   const int rank_;
+  const RankProvenance provenance_;
   std::int64_t transaction_start_ns_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -174,7 +223,8 @@ std::string HostName() {
   return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
 }
 
-Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& directory, int rank) {
+Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& directory, int rank,
+                                                       RankProvenance provenance) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error)) {
     return EnvironmentError(directory + ": not a directory");
@@ -192,10 +242,14 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
   // checkpoint, so that even a power cut leaves an intact file. Both happen in the background.
   REPRISE_TRY(database.Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"));
   REPRISE_TRY(database.Execute("BEGIN;" + RankSchema() + "COMMIT;"));
+  std::vector<RankFileRow> own = {{.host = HostName(), .device = {}, .pid = getpid()}};
+  if (provenance.provenance == Provenance::kNone) {
+    LeaveOut(own, NumberedHostName(provenance.host));
+  }
   REPRISE_ASSIGN(Statement insert, database.Prepare(InsertSql<RankFileRow>()));
-  REPRISE_TRY(InsertRow(insert, rank, RankFileRow{.host = HostName(), .pid = getpid()}));
+  REPRISE_TRY(InsertRow(insert, rank, own.front()));
   return std::unique_ptr<RankWriter>(
-      new RankWriter(std::make_unique<Impl>(std::move(database), rank)));
+      new RankWriter(std::make_unique<Impl>(std::move(database), rank, provenance)));
 }
 
 }  // namespace reprise

@@ -14,6 +14,7 @@
 #include "core/placement.h"
 #include "core/records.h"
 #include "core/result.h"
+#include "report/run/provenance.h"
 #include "report/run/rank_facts.h"
 
 namespace reprise {
@@ -38,6 +39,7 @@ struct RunManifest {
   std::vector<std::string> devices;             // by rank: "opencl: <name>"
   bool oversubscribed = false;                  // more compute threads than cores on some host
   bool complete = false;                        // set by MergeRun
+  std::string provenance = "full";              // a name of Provenance
   std::int64_t untraced_step_ns = -1;
   std::int64_t recorded_step_ns = 0;  // longest rank
 };
@@ -70,7 +72,8 @@ class RankWriter {
  public:
   // `directory` must exist; an earlier run's file of this rank in it is replaced (refusing to
   // overwrite is the command line's task). Rank 0 also writes the manifest (WriteManifest).
-  static Result<std::unique_ptr<RankWriter>> Create(const std::string& directory, int rank);
+  static Result<std::unique_ptr<RankWriter>> Create(const std::string& directory, int rank,
+                                                    RankProvenance provenance = {});
   ~RankWriter();
   // Rows of any table of report/run/schema.def.
   template <typename Row>
@@ -89,7 +92,8 @@ class RankWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-// manifest.json, atomically: a reader sees the old or the new one, never half.
+// manifest.json, atomically: a reader sees the old or the new one, never half. Without what
+// `manifest.provenance` leaves out.
 [[nodiscard]] Status WriteManifest(const std::string& directory, const RunManifest& manifest);
 // A missing key keeps its default; a wrong type or text that is not JSON is bad input.
 [[nodiscard]] Result<RunManifest> ReadManifest(const std::string& directory);

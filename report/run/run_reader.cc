@@ -134,6 +134,15 @@ void AddNotesOnEnd(RunData& run) {
                   silent.size() > 1 ? "their" : "its", reason));
 }
 
+// What its writer left out on purpose.
+void AddNoteOnProvenance(RunData& run) {
+  if (run.manifest.provenance == Name(Provenance::kNone)) {
+    run.notes.emplace_back(
+        "without the command line, paths, names of hosts and times of day: those of runs of "
+        "anonymized sets are not kept, but with --provenance full");
+  }
+}
+
 // The names of the run's files that are there: those of ranks may be left out, run.sqlite has the
 // rest.
 std::vector<std::string> RunFiles(const std::string& directory) {
@@ -234,6 +243,7 @@ Result<RunData> RunReader::ReadAll(RankContent content) {
   if (!manifest_.complete) {
     AddNotesOnEnd(run);
   }
+  AddNoteOnProvenance(run);
   clocks_.emplace(run);
   RelateClocks(run, *clocks_);
   return run;

@@ -8,7 +8,7 @@
 namespace reprise {
 
 REPRISE_JSON_FIELDS(RunManifest, command, reprise_version, trace_name, trace_path, trace_hash,
-                    started_at, world_size, complete, options, versions)
+                    started_at, provenance, world_size, complete, options, versions)
 
 namespace {
 

@@ -21,19 +21,22 @@ WATCHDOG_S = 2
 SOON_S = 50  # on a loaded machine, and before the watchdog's default of a minute
 
 
-def rank_processes(parent):
-    """Pids of the ranks that mpirun started, by rank."""
+def child_processes(parent):
+    """Pids of the processes that a process has started, and their environments."""
     found = {}
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-            variables = (stat.parent / "environ").read_bytes().split(b"\0")
+            if int(stat.read_text().rsplit(")", 1)[1].split()[1]) == parent:
+                found[int(stat.parent.name)] = (stat.parent / "environ").read_bytes().split(b"\0")
         except OSError:  # ended meanwhile
             continue
-        for variable in variables:
-            if int(fields[1]) == parent and variable.startswith(b"OMPI_COMM_WORLD_RANK="):
-                found[int(variable.split(b"=")[1])] = int(stat.parent.name)
     return found
+
+
+def rank_processes(parent):
+    """Pids of the ranks that mpirun started, by rank."""
+    return {int(variable.split(b"=")[1]): pid for pid, variables in child_processes(parent).items()
+            for variable in variables if variable.startswith(b"OMPI_COMM_WORLD_RANK=")}
 
 
 def is_stopped(pid):
@@ -83,11 +86,11 @@ class FaultTest(program.ConvertedTest):
     def all_recorded(self, ranks):
         return all(self.steps(rank) > 0 for rank in range(ranks))
 
-    def steps(self, rank):
+    def steps(self, rank, warmup=0):
         file = self.run_path / f"rank{rank}.sqlite"
         try:
             with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
-                return database.execute("SELECT count(*) FROM steps WHERE NOT warmup").fetchone()[0]
+                return database.execute("SELECT count(*) FROM steps WHERE warmup = ?", (warmup,)).fetchone()[0]
         except sqlite3.OperationalError:  # not there yet
             return 0
 
@@ -128,6 +131,14 @@ class LostRank(FaultTest):
         self.assertRegex(errors, rf"\n +{AT_FAULT}  no answer")
         self.check_kept(f"rank {AT_FAULT} does not answer")
 
+    def test_stopped_rank_is_named_in_warm_up(self):
+        with self.started("--watchdog", WATCHDOG_S, "--warmup", 100000) as replay:
+            program.wait_until(lambda: self.steps(AT_FAULT, warmup=1) > 0, "a warm-up iteration", while_running=replay)
+            os.kill(rank_processes(replay.pid)[AT_FAULT], signal.SIGSTOP)
+            code, errors = self.end_within(replay, SOON_S)
+        self.assertEqual(code, CHECK_FAILED, errors)
+        self.assertIn(f"rank {AT_FAULT} does not answer", errors)
+
     def test_stopped_first_rank_is_named_by_another(self):
         """The rank that would look after the others."""
         with self.replaying("--watchdog", WATCHDOG_S, "--iterations", 100000) as replay:
@@ -152,6 +163,97 @@ class LostRank(FaultTest):
         self.assertNotEqual(code, 0, errors)
         self.assertIn(f"rank {AT_FAULT}: ended by SIGTERM", errors)
         self.check_kept(f"ended early: rank {AT_FAULT}: ended by SIGTERM")
+
+
+def has_open(pid, suffix):
+    """Whether a process has a file open whose name ends so."""
+    for file in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):  # closed, or ended, meanwhile
+            if os.readlink(file).endswith(suffix):
+                return True
+    return False
+
+
+def is_in_mpi(pid):
+    """Whether MPI has begun to start: its threads run beside the three that Reprise has until then."""
+    return len(list(pathlib.Path(f"/proc/{pid}/task").glob("*"))) > 3
+
+
+class StoppedAnywhere(FaultTest):
+    """A rank that stops outside of iterations, where the replay's own watchdog does not look. Where exactly it stops
+    depends on the machine's load; the answer is the same everywhere."""
+
+    def check_named(self, when, *options, rank=AT_FAULT):
+        shutil.rmtree(self.run_path, ignore_errors=True)
+        with self.started("--watchdog", WATCHDOG_S, *options) as replay:
+            program.wait_until(lambda: rank in rank_processes(replay.pid), "a rank", while_running=replay)
+            pid = rank_processes(replay.pid)[rank]
+            program.wait_until(lambda: when(pid), "the stage", while_running=replay)
+            os.kill(pid, signal.SIGSTOP)
+            code, errors = self.end_within(replay, SOON_S)
+        if "PMIx_server_finalize" not in errors:  # Open MPI 4.1's mpirun may crash there when ranks end while MPI starts
+            self.assertEqual(code, ENVIRONMENT, errors)
+        self.assertEqual(errors.count(f"rank {rank} is stopped: its process {pid} has not run for {WATCHDOG_S} s"), 1, errors)
+
+    def test_before_mpi(self):
+        self.check_named(lambda pid: True)
+
+    def test_first_rank_before_mpi(self):
+        self.check_named(lambda pid: True, rank=0)
+
+    def test_while_mpi_starts(self):
+        self.check_named(is_in_mpi)
+
+    def test_while_setting_up(self):
+        self.check_named(lambda pid: has_open(pid, f".{AT_FAULT}.et") or self.run_path.exists())
+
+    def test_in_preparation(self):
+        """Idle power is measured for as long as the test likes."""
+        self.check_named(lambda pid: has_open(pid, f"rank{AT_FAULT}.sqlite"), "--idle", 3600)
+
+    def test_while_writing(self):
+        """The others have to wait for rank 0, which merges their files."""
+        self.check_named(lambda pid: list(self.run_path.glob("run.sqlite*")), "--warmup", 0, "--iterations", 1, rank=0)
+
+
+class StoppedUnderLauncher(FaultTest):
+    """replay --processes, which looks after what no rank can see."""
+
+    def command(self, *options, ranks=RANKS, prefix=()):
+        return [*super().command(*options, ranks=1), "--processes", str(ranks)]
+
+    def launched(self, replay):
+        """mpirun, or the only process."""
+        program.wait_until(lambda: child_processes(replay.pid), "a process", while_running=replay)
+        return next(iter(child_processes(replay.pid)))
+
+    def test_rank_is_named(self):
+        with self.started("--watchdog", WATCHDOG_S) as replay:
+            mpirun = self.launched(replay)
+            program.wait_until(lambda: AT_FAULT in rank_processes(mpirun), "a rank", while_running=replay)
+            os.kill(rank_processes(mpirun)[AT_FAULT], signal.SIGSTOP)
+            code, errors = self.end_within(replay, SOON_S)
+        self.assertEqual(code, ENVIRONMENT, errors)
+        self.assertIn(f"rank {AT_FAULT} is stopped", errors)
+
+    def test_all_ranks_stop(self):
+        with self.started("--watchdog", WATCHDOG_S, "--idle", 3600) as replay:
+            mpirun = self.launched(replay)
+            program.wait_until(lambda: len(rank_processes(mpirun)) == RANKS, "all ranks", while_running=replay)
+            for pid in rank_processes(mpirun).values():
+                os.kill(pid, signal.SIGSTOP)
+            code, errors = self.end_within(replay, SOON_S)
+        self.assertEqual(code, ENVIRONMENT, errors)
+        self.assertIn("rank 0 was stopped", errors)
+
+    def test_only_process_stops(self):
+        self.trace = self.convert("gloo/gpt_single")
+        with self.started("--watchdog", WATCHDOG_S, "--iterations", 100000, ranks=1) as replay:
+            only = self.launched(replay)
+            os.kill(only, signal.SIGSTOP)
+            code, errors = self.end_within(replay, SOON_S)
+        self.assertEqual(code, ENVIRONMENT, errors)
+        self.assertIn(f"rank 0 was stopped: its process {only}", errors)
 
 
 class PausedRank(FaultTest):

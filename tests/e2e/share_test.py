@@ -2,10 +2,13 @@
 """Sharing, as a user does it: convert, anonymize, audit, pack, unpack, replay: the same coverage and
 the same order of transfers as the original."""
 import json
+import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tarfile
+import time
 
 import program
 
@@ -26,6 +29,74 @@ class PackedSets(program.ProgramTest):
         for file in shared.iterdir():
             self.assertEqual(file.read_bytes(), (arrived / file.name).read_bytes(), file)
         return package.stat().st_size
+
+
+class SharedRuns(program.ProgramTest):
+    """Runs, reports and pages of an anonymized set say nothing of who made them, where and when."""
+
+    def own_texts(self):
+        """What must not be found: paths, the user's and the host's name, the date."""
+        texts = {str(self.dir), self.dir.name, str(program.ROOT), str(pathlib.Path.home()) + "/", time.strftime("%Y-%m-%dT")}
+        return {text.encode() for text in texts}
+
+    def check_silent(self, path):
+        content = path.read_bytes()
+        self.assertGreater(len(content), 0, path)
+        for text in self.own_texts():
+            self.assertNotIn(text, content, path)
+
+    def check_run(self, run):
+        for file in run.iterdir():
+            self.check_silent(file)
+        manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+        self.assertEqual((manifest["provenance"], manifest["command"], manifest["trace_path"], manifest["started_at"]), ("none", "", "", ""))
+        self.assertEqual(set(manifest["hosts"]), {"host0"})
+        for file in run.glob("*.sqlite"):
+            database = sqlite3.connect(file)
+            self.assertEqual(set(database.execute("SELECT host, pid FROM ranks")), {("host0", 0)})
+            facts = {name for name, in database.execute("SELECT name FROM facts")}
+            self.assertFalse(facts & {"wall_readings", "ended_at_ns"}, file)
+            self.assertIn("recorded_step_ns", facts)
+        self.assertIn("safe to share", self.run_program("audit", run).stdout)
+
+    def check_outputs(self, run):
+        page, outputs = self.dir / "page.html", self.dir / "outputs"
+        self.run_program("report", run, "-o", page, "--quiet", "--force")
+        self.check_silent(page)
+        outputs.write_text(self.run_program("report", run, "--json").stdout, encoding="utf-8")
+        self.assertTrue([note for note in json.loads(outputs.read_text(encoding="utf-8"))["notes"] if "--provenance full" in note])
+        self.check_silent(outputs)
+        other = self.dir / "other"
+        shutil.copytree(run, other, dirs_exist_ok=True)
+        self.run_program("compare", run, other, "-o", page, "--quiet", "--force")
+        self.check_silent(page)
+
+    def test_replayed_and_simulated_runs(self):
+        trace, shared, run = self.convert("gloo/gpt_single"), self.dir / "shared", self.dir / "run"
+        self.run_program("anonymize", trace, shared)
+        self.run_program("simulate", shared, "-o", run, "--machine", "recorded", "--quiet")
+        self.check_run(run)
+        self.check_outputs(run)
+        self.run_program("replay", shared, "-o", run, "--force", "--device", "host", "--iterations", 1, "--quiet")
+        self.check_run(run)
+        self.check_outputs(run)
+
+    def test_provenance_is_kept_where_asked_for(self):
+        trace, shared, run = self.convert("gloo/gpt_single"), self.dir / "shared", self.dir / "run"
+        self.run_program("anonymize", trace, shared)
+        self.run_program("simulate", shared, "-o", run, "--machine", "recorded", "--quiet", "--provenance", "full")
+        manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+        self.assertEqual((manifest["provenance"], manifest["trace_path"]), ("full", str(shared)))
+        found = json.loads(self.run_program("audit", run, "--json", expect=1).stdout)["findings"]
+        self.assertLessEqual({"manifest.json command", "manifest.json trace_path", "manifest.json started_at", "ranks host"},
+                             {one["field"] for one in found})
+        self.run_program("simulate", trace, "-o", run, "--machine", "recorded", "--quiet", "--provenance", "none", "--force")
+        manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+        self.assertEqual((manifest["provenance"], manifest["command"]), ("none", ""))
+        # What the set itself says is in its run.
+        found = json.loads(self.run_program("audit", run, "--json", expect=1).stdout)["findings"]
+        self.assertEqual({(one["kind"], one["field"]) for one in found},
+                         {("private name", "set name"), ("absolute time", "facts trace_base_ns")})
 
 
 class Share(PackedSets):

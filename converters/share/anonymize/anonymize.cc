@@ -11,6 +11,7 @@
 
 #include "converters/output_files.h"
 #include "core/for_each_read.h"
+#include "core/output_kind.h"
 #include "core/parallel.h"
 #include "core/version.h"
 #include "et_schema/io.h"

@@ -34,9 +34,6 @@ struct AnonymizeReport {
   Diagnostics unknown;
 };
 
-// Beside the traces of an anonymized set: under which policy.
-inline constexpr char kAnonymizedFile[] = "anonymized.json";
-
 // A folded set stays one: its classes' files and ranks.json.
 // Ranks in parallel, each read twice; memory per rank at work: 16 bytes a node, 8 a storage. Writes
 // the whole set or nothing. Usage error: output and input are the same, or the output exists. Bad

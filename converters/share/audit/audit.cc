@@ -143,8 +143,6 @@ class Auditor {
     REPRISE_ASSIGN(const Census census, TakeCensus(one.file));
     report_.census.Merge(census);
     REPRISE_ASSIGN(const auto reader, EtReader::Open(one.path));
-    // Times since 1970 are beyond 2^60 ns; a set's own begin at 0.
-    constexpr std::int64_t kAbsoluteNs = std::int64_t{1} << 55;
     if (reader->metadata().base_ns > kAbsoluteNs) {
       Add("absolute time", "header.attr.base_ns", std::to_string(reader->metadata().base_ns), 1);
     }
@@ -239,15 +237,9 @@ class Auditor {
   }
 
   void Check(const std::string& field, const std::string& text, std::uint64_t count) {
-    if (MayStand(vocabulary_, field, text)) {
-      return;
+    for (AuditFinding& finding : AuditText(vocabulary_, request_.local, field, text, count)) {
+      report_.findings.push_back(std::move(finding));
     }
-    bool secret = false;
-    for (Discovery& discovery : ScanText(text, request_.local)) {
-      secret = secret || discovery.kind == "secret";
-      Add(std::string(discovery.kind), field, std::move(discovery.excerpt), count);
-    }
-    Add("private name", field, secret ? "(holds a secret)" : text, count);
   }
 
   void Add(std::string kind, std::string field, std::string text, std::uint64_t count) {
@@ -262,6 +254,22 @@ class Auditor {
 };
 
 }  // namespace
+
+std::vector<AuditFinding> AuditText(const Vocabulary& vocabulary, const LocalNames& local,
+                                    const std::string& field, const std::string& text,
+                                    std::uint64_t count) {
+  std::vector<AuditFinding> findings;
+  if (MayStand(vocabulary, field, text)) {
+    return findings;
+  }
+  bool secret = false;
+  for (Discovery& discovery : ScanText(text, local)) {
+    secret = secret || discovery.kind == "secret";
+    findings.push_back({std::string(discovery.kind), field, std::move(discovery.excerpt), count});
+  }
+  findings.push_back({"private name", field, secret ? "(holds a secret)" : text, count});
+  return findings;
+}
 
 Result<AuditReport> AuditSet(const AuditRequest& request) {
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
