@@ -10,6 +10,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
 #include "cli/program/local_names.h"
+#include "cli/program/show_json.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
@@ -118,8 +119,7 @@ CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
     REPRISE_TRY(set.Verify());
     REPRISE_ASSIGN(const AuditReport report, AuditSet(flags->request));
     if (flags->json) {
-      fmt::print("{}\n",
-                 ToJson(*flags, report).dump(1, ' ', false, Json::error_handler_t::replace));
+      ShowJson(ToJson(*flags, report), 1);
     } else {
       Print(*flags, report, IsVerbose(app));
     }

@@ -303,7 +303,7 @@ Result<RecordedJob> ReadTraceRecording(const std::string& path) {
     if (!set.missing.empty()) {
       recording.notes.push_back(set.MissingRanks());
     }
-    for (const auto& [rank, file] : set.files) {
+    for (const auto& [rank, file] : set.RankPaths()) {
       REPRISE_ASSIGN(Graph graph, Graph::Load(file));
       graphs.push_back(std::move(graph));
     }
