@@ -9,6 +9,7 @@ error" and with nothing left behind where it fails. A case may name text that th
 refusal counts. Prints a line for each command.
 """
 import argparse
+import fcntl
 import gzip
 import itertools
 import json
@@ -348,6 +349,10 @@ def rows_of_a_sweep(work):
                    lambda line: "7\n"):
         rows.write_text(lines[0] + change(lines[1]) + lines[2])
         yield command, "rows.jsonl: line 2: damaged or changed"
+    lock = os.open(work.folder / "rows", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # as another sweep has it
+    yield command, "another sweep"
+    os.close(lock)
     for name in ("rows.jsonl", "sweep.json"):
         file = work.folder / "rows" / name
         file.write_bytes(file.read_bytes()[:50])
