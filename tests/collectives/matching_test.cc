@@ -197,7 +197,7 @@ TEST(MatchAlike, SaysWhatAllMembersWould) {
     const char* wrong;
   };
   const Case cases[] = {{{AllReduce(8), gather(32)}, {AllReduce(8), gather(32)}, ""},
-                        {{gather(24)}, {gather(24)}, "8 x 4 ranks"},
+                        {{gather(24)}, {gather(24)}, "x 4 ranks: 24 against 32"},
                         {{broadcast}, {broadcast}, ""},
                         {{AllReduce(8)}, {AllReduce(16)}, "in_bytes 8 vs 16"},
                         {{AllReduce(8), AllReduce(8)}, {AllReduce(8)}, "no counterpart on rank 1"},
