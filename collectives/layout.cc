@@ -91,15 +91,18 @@ void LayAllToAll(const CommSpec& spec, const GroupPlace& place, TransferLayout& 
   layout.in_bytes = spec.in_bytes;
   layout.out_bytes = spec.out_bytes;
   const std::int64_t unit = std::int64_t{layout.element_bytes} * place.size();
-  const auto even = [&](std::int64_t bytes, std::string_view name) {
+  const auto require_even = [&](std::int64_t bytes, std::string_view name) {
     checker.Require(bytes % unit == 0, fmt::format("{} {} has no even split over {} ranks", name,
                                                    bytes, place.size()));
+  };
+  const auto even = [&](std::int64_t bytes, std::string_view name) {
+    require_even(bytes, name);
     return std::vector<std::int64_t>(static_cast<std::size_t>(place.size()), bytes / place.size());
   };
   layout.uneven = !spec.in_splits.empty() || !spec.out_splits.empty();
   if (!layout.uneven) {
     checker.RequireEqual(spec.in_bytes, spec.out_bytes, "in_bytes against out_bytes, no splits");
-    (void)even(spec.in_bytes, "in_bytes");
+    require_even(spec.in_bytes, "in_bytes");
     layout.block_bytes = spec.in_bytes / place.size();
     return;
   }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -25,13 +24,24 @@ InputLimits& StoredLimits() {
   return limits;
 }
 
-constexpr std::array<std::pair<std::string_view, std::uint64_t InputLimits::*>, 6> kLimitNames = {
-    std::pair("bytes", &InputLimits::bytes),
-    std::pair("ratio", &InputLimits::ratio),
-    std::pair("nodes_per_byte", &InputLimits::nodes_per_byte),
-    std::pair("depth", &InputLimits::depth),
-    std::pair("string_bytes", &InputLimits::string_bytes),
-    std::pair("values", &InputLimits::values)};
+struct LimitName {
+  std::string_view name;
+  std::uint64_t InputLimits::*member;
+};
+constexpr LimitName kLimitNames[] = {{"bytes", &InputLimits::bytes},
+                                     {"ratio", &InputLimits::ratio},
+                                     {"nodes_per_byte", &InputLimits::nodes_per_byte},
+                                     {"depth", &InputLimits::depth},
+                                     {"string_bytes", &InputLimits::string_bytes},
+                                     {"values", &InputLimits::values},
+                                     {"ranks", &InputLimits::ranks},
+                                     {"roles", &InputLimits::roles},
+                                     {"members", &InputLimits::members},
+                                     {"layers", &InputLimits::layers},
+                                     {"steps", &InputLimits::steps},
+                                     {"job_nodes", &InputLimits::job_nodes},
+                                     {"jobs", &InputLimits::jobs},
+                                     {"files", &InputLimits::files}};
 
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 
@@ -58,6 +68,14 @@ void SetInputLimits(const InputLimits& limits) { StoredLimits() = limits; }
 
 const InputLimits& CurrentInputLimits() { return StoredLimits(); }
 
+std::string InputLimitNames() {
+  std::string names;
+  for (const LimitName& limit : kLimitNames) {
+    names.append(names.empty() ? "" : ", ").append(limit.name);
+  }
+  return names;
+}
+
 Result<InputLimits> ParseInputLimits(const std::string& text) {
   InputLimits limits;
   if (text == "none") {
@@ -68,29 +86,29 @@ Result<InputLimits> ParseInputLimits(const std::string& text) {
   }
   for (const std::string_view part : SplitText(text, ',')) {
     const std::size_t equals = std::min(part.find('='), part.size());
-    const auto known = std::find_if(kLimitNames.begin(), kLimitNames.end(), [&](const auto& entry) {
-      return entry.first == part.substr(0, equals);
-    });
+    const auto* const known =
+        std::ranges::find(kLimitNames, part.substr(0, equals), &LimitName::name);
     const std::string value(part.substr(std::min(equals + 1, part.size())));
     char* end = nullptr;
     const double number = std::strtod(value.c_str(), &end);
-    if (known == kLimitNames.end() || value.empty() || *end != '\0' || !(number >= 1) ||
+    if (known == std::end(kLimitNames) || value.empty() || *end != '\0' || !(number >= 1) ||
         number > static_cast<double>(kNoLimit)) {
       return UsageError(
-          fmt::format("--limits {}: expected none, or NAME=NUMBER[,…] with the names bytes, ratio, "
-                      "nodes_per_byte, depth, string_bytes, values",
-                      ShownText(text)));
+          fmt::format("--limits {}: expected none, or NAME=NUMBER[,…] with the names {}",
+                      ShownText(text), InputLimitNames()));
     }
-    limits.*known->second = static_cast<std::uint64_t>(number);
+    limits.*known->member = static_cast<std::uint64_t>(number);
   }
   return limits;
 }
 
 tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what,
                                 std::string_view limit) {
-  return BadInput(fmt::format(
-      "{}: {}; damaged, or made to exhaust memory; if it is sound, --limits {}=… raises the limit",
-      path, what, limit));
+  return BadInput(
+      fmt::format("{}: {}; damaged, or made to exhaust time or memory; if it is sound, --limits "
+                  "{}=… raises the "
+                  "limit",
+                  path, what, limit));
 }
 
 Result<OpenedInput> OpenInput(const std::string& path) {

@@ -22,6 +22,16 @@ struct InputLimits {
   std::uint64_t depth = 512;                             // of JSON
   std::uint64_t string_bytes = std::uint64_t{64} << 20;  // of one JSON element or text
   std::uint64_t values = 10'000'000;                     // of a JSON document that is no trace
+  // Counts: a few digits in a file can ask for any number.
+  std::uint64_t ranks = std::uint64_t{1} << 20;  // of a set or a job
+  std::uint64_t roles = 32;                      // of the groups of a folded set
+  std::uint64_t members = 1024;                  // of a group that are compared with each other
+  // Of a described job: layers × experts and stages of its model, steps, nodes of a class of ranks.
+  std::uint64_t layers = std::uint64_t{1} << 17;
+  std::uint64_t steps = 10'000;
+  std::uint64_t job_nodes = 10'000'000;
+  std::uint64_t jobs = 1'000'000;  // of a sweep
+  std::uint64_t files = 1024;      // of ranks, where a folded set becomes a file a rank
 
   static constexpr std::uint64_t kFreeBytes = std::uint64_t{32} << 20;
   static constexpr std::uint64_t kFreeNodes = 500'000;
@@ -30,6 +40,8 @@ struct InputLimits {
 // The process's limits. Set once, before anything is read; reading them is thread-safe.
 void SetInputLimits(const InputLimits& limits);
 [[nodiscard]] const InputLimits& CurrentInputLimits();
+// "bytes, ratio, …"
+[[nodiscard]] std::string InputLimitNames();
 // "bytes=1e12,ratio=1000", each name of InputLimits at most once, or "none". Usage error otherwise.
 [[nodiscard]] Result<InputLimits> ParseInputLimits(const std::string& text);
 // Bad input that ends with the option that raises the limit.

@@ -82,7 +82,7 @@ class AstraSimChecker {
   Result<ReaderFindings> Run() {
     CheckSet();
     REPRISE_TRY(CheckGroups());
-    for (const auto& [rank, file] : set_.files) {
+    for (const auto& [rank, file] : set_.RankPaths()) {
       rank_ = rank;
       REPRISE_TRY(CheckAstraFile(file));
     }
@@ -100,7 +100,7 @@ class AstraSimChecker {
     if (const std::string missing = set_.MissingRanks(); !missing.empty()) {
       errors_.Add("it needs the files of all ranks", missing);
     }
-    for (const auto& [rank, file] : set_.files) {
+    for (const auto& [rank, file] : set_.RankPaths()) {
       if (!file.ends_with(".et")) {
         errors_.Add("it does not read compressed files", file);
       }

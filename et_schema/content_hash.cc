@@ -32,6 +32,25 @@ Result<std::string> HashOfFile(const std::string& path) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+// "<hash>/<file>" a line: hashes are of one length, so no two sets give the same text.
+// `hash_of_rank`: of each rank that the set has.
+template <typename HashOfRank>
+Result<std::string> HashOfSet(const TraceSet& set, const HashOfRank& hash_of_rank) {
+  std::string lines;
+  for (const std::int32_t rank : set.Ranks()) {
+    lines += fmt::format("{}/{}.{}\n", hash_of_rank(rank), set.name, rank);
+  }
+  for (const char* file : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
+    const std::string path = (fs::path(set.directory) / file).string();
+    std::error_code code;
+    if (fs::exists(path, code)) {
+      REPRISE_ASSIGN(const std::string hash, HashOfFile(path));
+      lines += fmt::format("{}/{}\n", hash, file);
+    }
+  }
+  return HashOfText(lines);
+}
+
 }  // namespace
 
 std::string HashOfText(std::string_view text) {
@@ -40,43 +59,32 @@ std::string HashOfText(std::string_view text) {
 }
 
 Result<std::string> TraceSet::FileHash(std::int32_t rank) const {
-  REPRISE_ASSIGN(const std::optional<FoldedRank> folded, FindFoldedRank(files.at(rank)));
-  return HashOfFile(folded ? folded->file : files.at(rank));
+  const std::string path = RankPath(rank);
+  REPRISE_ASSIGN(const std::optional<FoldedRank> folded, FindFoldedRank(path));
+  return HashOfFile(folded ? folded->file : path);
 }
 
 Result<std::string> TraceSet::ContentHash() const {
+  if (classes) {
+    std::vector<std::string> by_class;
+    for (const RankClass& one : classes->classes()) {
+      REPRISE_ASSIGN(by_class.emplace_back(), FileHash(one.ranks.front().first));
+    }
+    return HashOfSet(*this, [&](std::int32_t rank) -> const std::string& {
+      return by_class[classes->IndexOf(rank)];
+    });
+  }
   std::map<std::int32_t, std::string> hashes;
-  std::map<std::size_t, std::string> by_class;
   for (const auto& [rank, path] : files) {
-    if (!classes) {
-      REPRISE_ASSIGN(hashes[rank], FileHash(rank));
-      continue;
-    }
-    std::string& hash = by_class[classes->IndexOf(rank)];
-    if (hash.empty()) {
-      REPRISE_ASSIGN(hash, FileHash(rank));
-    }
-    hashes[rank] = hash;
+    REPRISE_ASSIGN(hashes[rank], FileHash(rank));
   }
   return ContentHash(hashes);
 }
 
 Result<std::string> TraceSet::ContentHash(
     const std::map<std::int32_t, std::string>& file_hashes) const {
-  // "<hash>/<file>" a line: hashes are of one length, so no two sets give the same text.
-  std::string lines;
-  for (const auto& [rank, hash] : file_hashes) {
-    lines += fmt::format("{}/{}.{}\n", hash, name, rank);
-  }
-  for (const char* file : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
-    const std::string path = (fs::path(directory) / file).string();
-    std::error_code code;
-    if (fs::exists(path, code)) {
-      REPRISE_ASSIGN(const std::string hash, HashOfFile(path));
-      lines += fmt::format("{}/{}\n", hash, file);
-    }
-  }
-  return HashOfText(lines);
+  return HashOfSet(*this,
+                   [&](std::int32_t rank) -> const std::string& { return file_hashes.at(rank); });
 }
 
 }  // namespace reprise

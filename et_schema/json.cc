@@ -6,6 +6,7 @@
 #include <cmath>
 #include <ostream>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/for_each_read.h"
@@ -217,14 +218,15 @@ Result<std::uint64_t> WriteJson(const std::string& et_path, std::ostream& out,
 Result<std::uint64_t> WriteJson(const TraceSet& set, std::ostream& out,
                                 std::optional<std::int32_t> step) {
   Json groups = Json::object();
-  for (const auto& [id, group] : set.groups) {
+  for (const auto& [id, group] : set.Groups()) {
     groups[id] = {{"description", group.description}, {"ranks", group.ranks}};
   }
   out << "{\"name\": " << Dump(set.name) << ",\n\"world_size\": " << set.world_size
       << ",\n\"groups\": " << Dump(groups) << ",\n\"ranks\": [\n";
   std::uint64_t nodes = 0;
-  for (const auto& [rank, file] : set.files) {
-    out << (rank == set.files.begin()->first ? "" : ",\n");
+  const char* separator = "";
+  for (const auto& [rank, file] : set.RankPaths()) {
+    out << std::exchange(separator, ",\n");
     REPRISE_ASSIGN(const std::uint64_t of_rank, WriteJson(file, out, step));
     nodes += of_rank;
   }

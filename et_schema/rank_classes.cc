@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <numeric>
+#include <set>
 
+#include "core/input_file.h"
 #include "core/text.h"
 
 namespace reprise {
@@ -15,22 +18,41 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kNoClass = ~std::uint32_t{0};
 
-// A rank's place on each axis.
-std::vector<std::int64_t> Digits(std::int64_t rank, const std::vector<std::int64_t>& mesh) {
-  std::vector<std::int64_t> digits;
-  digits.reserve(mesh.size());
-  for (const std::int64_t size : mesh) {
-    digits.push_back(rank % size);
-    rank /= size;
-  }
-  return digits;
-}
+// More axes than a job of 2^62 ranks can have.
+constexpr std::size_t kMaxAxes = 62;
 
 bool Varies(const GroupRole& role, std::size_t axis) {
   return std::find(role.axes.begin(), role.axes.end(), axis) != role.axes.end();
 }
 
+// Of a group by rule: how many places it has on one of its axes, and the n-th of them.
+std::int64_t PlacesOn(const GroupRole& role, std::size_t axis) {
+  return role.at.empty() ? role.mesh[axis] : static_cast<std::int64_t>(role.at.size());
+}
+std::int64_t PlaceOn(const GroupRole& role, std::int64_t n) {
+  return role.at.empty() ? n : role.at[static_cast<std::size_t>(n)];
+}
+
+constexpr const char* kAllRanksGroup = "0";
+
+ProcessGroup AllRanks(std::int32_t world_size) {
+  ProcessGroup all{.id = kAllRanksGroup, .description = "default_pg"};
+  all.ranks.resize(static_cast<std::size_t>(world_size));
+  std::iota(all.ranks.begin(), all.ranks.end(), 0);
+  return all;
+}
+
+std::int64_t SizeOf(const std::vector<RankRange>& ranges) {
+  return std::accumulate(
+      ranges.begin(), ranges.end(), std::int64_t{0},
+      [](std::int64_t sum, const RankRange& range) { return sum + range.size(); });
+}
+
 Status CheckMesh(const GroupRole& role, std::int32_t world_size) {
+  if (role.mesh.size() > kMaxAxes) {
+    return BadInput(fmt::format("groups \"{}\": a mesh of {} axes; expected at most {}", role.role,
+                                role.mesh.size(), kMaxAxes));
+  }
   std::int64_t ranks = 1;
   for (const std::int64_t size : role.mesh) {
     if (size < 1 || size > world_size) {
@@ -53,13 +75,13 @@ Status CheckMesh(const GroupRole& role, std::int32_t world_size) {
                                 fmt::join(role.axes, ", "), role.mesh.size()));
   }
   if (!role.at.empty()) {
-    const bool fits =
-        role.axes.size() == 1 && std::all_of(role.at.begin(), role.at.end(), [&](std::int64_t at) {
-          return at >= 0 && at < role.mesh[role.axes[0]];
-        });
+    const bool fits = role.axes.size() == 1 && role.at.front() >= 0 &&
+                      role.at.back() < role.mesh[role.axes[0]] &&
+                      std::ranges::adjacent_find(role.at, std::greater_equal<>()) == role.at.end();
     if (!fits) {
-      return BadInput(fmt::format("groups \"{}\": \"at\" takes places of one axis, not [{}]",
-                                  role.role, fmt::join(role.at, ", ")));
+      return BadInput(
+          fmt::format("groups \"{}\": \"at\" takes places of one axis, ascending, not {} as given",
+                      role.role, role.at.size()));
     }
   }
   return {};
@@ -99,10 +121,31 @@ Result<RankClasses> RankClasses::Create(std::int32_t world_size, std::vector<Ran
   return out;
 }
 
-Status RankClasses::Index() {
+Status RankClasses::CheckCounts() const {
   if (world_size_ < 1) {
     return BadInput(fmt::format("\"world_size\" is {}", world_size_));
   }
+  const InputLimits& limits = CurrentInputLimits();
+  if (static_cast<std::uint64_t>(world_size_) > limits.ranks) {
+    return OverLimit("\"world_size\"", fmt::format("{} ranks", world_size_), "ranks");
+  }
+  if (roles_.size() > limits.roles) {
+    return OverLimit("\"groups\"", fmt::format("{} roles of groups", roles_.size()), "roles");
+  }
+  std::set<std::string_view> files;
+  for (const RankClass& one : classes_) {
+    if (one.ranks.empty()) {
+      return BadInput(fmt::format("class of {}: no ranks", one.file));
+    }
+    if (!files.insert(one.file).second) {
+      return BadInput(fmt::format("two classes have the file {}", one.file));
+    }
+  }
+  return {};
+}
+
+Status RankClasses::Index() {
+  REPRISE_TRY(CheckCounts());
   class_of_.assign(static_cast<std::size_t>(world_size_), kNoClass);
   const auto in_world = [this](const RankRange& range) {
     return range.first >= 0 && range.last >= range.first && range.last < world_size_ &&
@@ -135,6 +178,10 @@ Status RankClasses::Index() {
       index.groups = 1;
       for (std::size_t axis = 0; axis < role.mesh.size(); ++axis) {
         index.groups *= Varies(role, axis) ? 1 : role.mesh[axis];
+      }
+      index.varies.resize(role.mesh.size());
+      for (const std::size_t axis : role.axes) {
+        index.varies[axis] = true;
       }
     } else {
       index.groups = static_cast<std::int64_t>(role.lists.size());
@@ -175,155 +222,267 @@ std::int64_t RankClasses::GroupNumber(std::size_t at, std::int32_t rank) const {
   if (role.mesh.empty()) {
     return index_[at].by_rank[static_cast<std::size_t>(rank)];
   }
-  const std::vector<std::int64_t> digits = Digits(rank, role.mesh);
-  if (!role.at.empty() &&
-      std::find(role.at.begin(), role.at.end(), digits[role.axes[0]]) == role.at.end()) {
-    return -1;
-  }
   std::int64_t number = 0;
   std::int64_t scale = 1;
+  std::int64_t rest = rank;
   for (std::size_t axis = 0; axis < role.mesh.size(); ++axis) {
-    if (!Varies(role, axis)) {
-      number += digits[axis] * scale;
+    const std::int64_t place = rest % role.mesh[axis];
+    rest /= role.mesh[axis];
+    if (!index_[at].varies[axis]) {
+      number += place * scale;
       scale *= role.mesh[axis];
+    } else if (!role.at.empty() && !std::ranges::binary_search(role.at, place)) {
+      return -1;
     }
   }
   return number;
 }
 
-std::vector<std::int32_t> RankClasses::Members(std::size_t at, std::int64_t group) const {
+std::int64_t RankClasses::GroupSize(std::size_t at, std::int64_t group) const {
   const GroupRole& role = roles_[at];
-  std::vector<std::int32_t> members;
+  if (role.mesh.empty()) {
+    return SizeOf(role.lists[static_cast<std::size_t>(group)]);
+  }
+  std::int64_t size = 1;
+  for (const std::size_t axis : role.axes) {
+    size *= PlacesOn(role, axis);
+  }
+  return size;
+}
+
+std::int32_t RankClasses::MemberAt(std::size_t at, std::int64_t group,
+                                   std::int64_t position) const {
+  const GroupRole& role = roles_[at];
   if (role.mesh.empty()) {
     for (const RankRange& range : role.lists[static_cast<std::size_t>(group)]) {
-      for (std::int32_t rank = range.first; rank <= range.last; rank += range.stride) {
-        members.push_back(rank);
+      if (position < range.size()) {
+        return static_cast<std::int32_t>(range.first + position * range.stride);
       }
+      position -= range.size();
     }
-    return members;
+    return -1;
   }
-  std::vector<std::int64_t> steps;  // of a rank along each axis
+  std::int64_t member = 0;
   std::int64_t step = 1;
-  std::int64_t base = 0;
+  std::vector<std::int64_t> steps;  // of a rank along each axis
   for (std::size_t axis = 0; axis < role.mesh.size(); ++axis) {
     steps.push_back(step);
-    if (!Varies(role, axis)) {
-      base += group % role.mesh[axis] * step;
+    if (!index_[at].varies[axis]) {
+      member += group % role.mesh[axis] * step;
       group /= role.mesh[axis];
     }
     step *= role.mesh[axis];
   }
-  members.push_back(static_cast<std::int32_t>(base));
-  for (std::size_t i = role.axes.size(); i-- > 0;) {  // the last axis is the slowest
-    const std::size_t axis = role.axes[i];
-    std::vector<std::int64_t> places = role.at;
-    if (places.empty()) {
-      places.resize(static_cast<std::size_t>(role.mesh[axis]));
-      std::iota(places.begin(), places.end(), 0);
+  for (const std::size_t axis : role.axes) {  // the first is the fastest
+    member += PlaceOn(role, position % PlacesOn(role, axis)) * steps[axis];
+    position /= PlacesOn(role, axis);
+  }
+  return static_cast<std::int32_t>(member);
+}
+
+std::int64_t RankClasses::PositionIn(std::size_t at, std::int64_t group,
+                                     std::int32_t member) const {
+  if (member >= world_size_ || GroupNumber(at, member) != group) {
+    return -1;
+  }
+  const GroupRole& role = roles_[at];
+  if (role.mesh.empty()) {
+    std::int64_t before = 0;
+    for (const RankRange& range : role.lists[static_cast<std::size_t>(group)]) {
+      if (range.Holds(member)) {
+        return before + (member - range.first) / range.stride;
+      }
+      before += range.size();
     }
-    std::vector<std::int32_t> next;
-    for (const std::int32_t member : members) {
-      for (const std::int64_t place : places) {
-        next.push_back(static_cast<std::int32_t>(member + place * steps[axis]));
+    return -1;
+  }
+  std::int64_t position = 0;
+  std::int64_t scale = 1;
+  for (const std::size_t axis : role.axes) {
+    std::int64_t place = member;
+    for (std::size_t below = 0; below < axis; ++below) {
+      place /= role.mesh[below];
+    }
+    place %= role.mesh[axis];
+    position +=
+        scale *
+        (role.at.empty() ? place : std::ranges::lower_bound(role.at, place) - role.at.begin());
+    scale *= PlacesOn(role, axis);
+  }
+  return position;
+}
+
+std::vector<std::int32_t> RankClasses::Members(std::size_t at, std::int64_t group) const {
+  const GroupRole& role = roles_[at];
+  std::vector<std::int32_t> members;
+  members.reserve(static_cast<std::size_t>(GroupSize(at, group)));
+  if (role.mesh.empty()) {
+    for (const RankRange& range : role.lists[static_cast<std::size_t>(group)]) {
+      for (std::int64_t rank = range.first; rank <= range.last; rank += range.stride) {
+        members.push_back(static_cast<std::int32_t>(rank));
       }
     }
-    members = std::move(next);
+    return members;
+  }
+  members.push_back(MemberAt(at, group, 0));
+  std::int64_t step = 1;
+  std::vector<std::int64_t> steps;  // of a rank along each axis
+  for (const std::int64_t size : role.mesh) {
+    steps.push_back(step);
+    step *= size;
+  }
+  for (const std::size_t axis : role.axes) {  // each is slower than those before it
+    const std::size_t known = members.size();
+    for (std::int64_t n = 1; n < PlacesOn(role, axis); ++n) {
+      const std::int64_t further = (PlaceOn(role, n) - PlaceOn(role, 0)) * steps[axis];
+      for (std::size_t i = 0; i < known; ++i) {
+        members.push_back(static_cast<std::int32_t>(members[i] + further));
+      }
+    }
   }
   return members;
 }
 
 std::map<std::string, ProcessGroup> RankClasses::Groups() const {
   std::map<std::string, ProcessGroup> groups;
-  ProcessGroup all{.id = "0", .description = "default_pg"};
-  all.ranks.resize(static_cast<std::size_t>(world_size_));
-  std::iota(all.ranks.begin(), all.ranks.end(), 0);
-  groups["0"] = std::move(all);
+  groups[kAllRanksGroup] = AllRanks(world_size_);
   for (std::size_t role = 0; role < roles_.size(); ++role) {
     for (std::int64_t group = 0; group < index_[role].groups; ++group) {
-      ProcessGroup next{.id = std::to_string(index_[role].first_id + group),
-                        .description = roles_[role].description,
-                        .ranks = Members(role, group)};
+      ProcessGroup next = GroupAt(role, group);
       groups[next.id] = std::move(next);
     }
   }
   return groups;
 }
 
-std::string_view RankClasses::RoleOf(std::string_view group_id) const {
-  const std::int64_t number = ParseNumber<std::int64_t>(group_id).value_or(-1);  // none's
+std::optional<std::size_t> RankClasses::RoleNumberOf(std::string_view group_id) const {
+  const std::int64_t id = ParseNumber<std::int64_t>(group_id).value_or(-1);  // none's
   for (std::size_t role = 0; role < roles_.size(); ++role) {
-    if (number >= index_[role].first_id && number < index_[role].first_id + index_[role].groups) {
-      return roles_[role].role;
-    }
-  }
-  return {};
-}
-
-std::optional<ProcessGroup> RankClasses::GroupOf(std::string_view role, std::int32_t rank) const {
-  for (std::size_t at = 0; at < roles_.size(); ++at) {
-    if (roles_[at].role == role) {
-      const std::int64_t group = GroupNumber(at, rank);
-      return group < 0 ? std::nullopt
-                       : std::optional(ProcessGroup{std::to_string(index_[at].first_id + group),
-                                                    roles_[at].description, Members(at, group)});
+    if (id >= index_[role].first_id && id < index_[role].first_id + index_[role].groups) {
+      return role;
     }
   }
   return std::nullopt;
 }
 
+std::string_view RankClasses::RoleOf(std::string_view group_id) const {
+  const std::optional<std::size_t> role = RoleNumberOf(group_id);
+  return role ? std::string_view(roles_[*role].role) : std::string_view();
+}
+
+ProcessGroup RankClasses::GroupAt(std::size_t role, std::int64_t group) const {
+  return {std::to_string(index_[role].first_id + group), roles_[role].description,
+          Members(role, group)};
+}
+
+std::optional<std::size_t> RankClasses::RoleNamed(std::string_view name) const {
+  const auto at = std::ranges::find(roles_, name, &GroupRole::role);
+  return at == roles_.end() ? std::nullopt
+                            : std::optional(static_cast<std::size_t>(at - roles_.begin()));
+}
+
+std::map<std::string, ProcessGroup> RankClasses::GroupsOf(
+    const std::vector<std::int32_t>& ranks) const {
+  std::map<std::string, ProcessGroup> groups;
+  groups[kAllRanksGroup] = AllRanks(world_size_);
+  for (std::size_t role = 0; role < roles_.size(); ++role) {
+    std::set<std::int64_t> known;
+    for (const std::int32_t rank : ranks) {
+      if (const std::int64_t group = GroupNumber(role, rank);
+          group >= 0 && known.insert(group).second) {
+        ProcessGroup next = GroupAt(role, group);
+        groups[next.id] = std::move(next);
+      }
+    }
+  }
+  return groups;
+}
+
+std::optional<ProcessGroup> RankClasses::GroupById(std::string_view id) const {
+  if (id == kAllRanksGroup) {
+    return AllRanks(world_size_);
+  }
+  const std::optional<std::size_t> role = RoleNumberOf(id);
+  return role ? std::optional(
+                    GroupAt(*role, *ParseNumber<std::int64_t>(id) - index_[*role].first_id))
+              : std::nullopt;
+}
+
+std::optional<ProcessGroup> RankClasses::GroupOf(std::string_view role, std::int32_t rank) const {
+  const std::optional<std::size_t> at = RoleNamed(role);
+  const std::int64_t group = at ? GroupNumber(*at, rank) : -1;
+  return group < 0 ? std::nullopt : std::optional(GroupAt(*at, group));
+}
+
 Status RankClasses::Resolve(std::int32_t rank, CommSpec& spec) const {
-  const std::optional<ProcessGroup> group = GroupOf(spec.group, rank);
-  if (!group) {
+  const std::optional<std::size_t> role = RoleNamed(spec.group);
+  const std::int64_t group = role ? GroupNumber(*role, rank) : -1;
+  if (group < 0) {
     return BadInput(fmt::format("{} in group \"{}\", but {} has no such group of rank {}",
                                 Name(spec.kind), spec.group, kRanksFile, rank));
   }
+  const std::int64_t size = GroupSize(*role, group);
   for (std::int32_t* const position : {&spec.peer, &spec.root}) {
     if (*position < 0) {
       continue;
     }
-    if (static_cast<std::size_t>(*position) >= group->ranks.size()) {
+    if (*position >= size) {
       return BadInput(fmt::format("{} with position {} of group \"{}\", which has {} ranks",
-                                  Name(spec.kind), *position, spec.group, group->ranks.size()));
+                                  Name(spec.kind), *position, spec.group, size));
     }
-    *position = group->ranks[static_cast<std::size_t>(*position)];
+    *position = MemberAt(*role, group, *position);
   }
-  spec.group = group->id;
+  spec.group = std::to_string(index_[*role].first_id + group);
   return {};
 }
 
 Status RankClasses::Unresolve(std::int32_t rank, CommSpec& spec) const {
-  const std::string role(RoleOf(spec.group));
-  const std::optional<ProcessGroup> group = GroupOf(role, rank);
-  if (!group) {
+  const std::optional<std::size_t> role = RoleNumberOf(spec.group);
+  const std::int64_t group = role ? GroupNumber(*role, rank) : -1;
+  if (group < 0) {
     return BadInput(fmt::format("{}: a transfer of rank {} is in group {}, which has no role",
                                 kRanksFile, rank, spec.group));
   }
-  spec.group = role;
   for (std::int32_t* const member : {&spec.peer, &spec.root}) {
-    if (*member >= 0) {
-      *member = static_cast<std::int32_t>(std::ranges::find(group->ranks, *member) -
-                                          group->ranks.begin());
+    if (*member < 0) {
+      continue;
+    }
+    const std::int64_t position = PositionIn(*role, group, *member);
+    if (position < 0) {
+      return BadInput(
+          fmt::format("{}: a transfer of rank {} in group {} names rank {}, which is "
+                      "no member",
+                      kRanksFile, rank, spec.group, *member));
+    }
+    *member = static_cast<std::int32_t>(position);
+  }
+  spec.group = roles_[*role].role;
+  return {};
+}
+
+std::vector<std::vector<std::int32_t>> RankClasses::GroupsOfRole(std::size_t role) const {
+  std::vector<std::vector<std::int32_t>> groups;
+  if (!roles_[role].mesh.empty()) {  // by rule, groups are in the order of their first ranks
+    groups.reserve(static_cast<std::size_t>(index_[role].groups));
+    for (std::int64_t group = 0; group < index_[role].groups; ++group) {
+      groups.push_back(Members(role, group));
+    }
+    return groups;
+  }
+  std::vector<bool> seen(roles_[role].lists.size());
+  for (const std::int32_t group : index_[role].by_rank) {
+    if (group >= 0 && !seen[static_cast<std::size_t>(group)]) {
+      seen[static_cast<std::size_t>(group)] = true;
+      groups.push_back(Members(role, group));
     }
   }
-  return {};
+  return groups;
 }
 
 RoleMembers RankClasses::MembersByRole() const {
   RoleMembers groups;
-  for (const GroupRole& role : roles_) {
-    std::vector<bool> seen(static_cast<std::size_t>(world_size_));
-    auto& of_role = groups[role.role];
-    for (std::int32_t rank = 0; rank < world_size_; ++rank) {
-      if (seen[static_cast<std::size_t>(rank)]) {
-        continue;
-      }
-      if (std::optional<ProcessGroup> group = GroupOf(role.role, rank)) {
-        for (const std::int32_t member : group->ranks) {
-          seen[static_cast<std::size_t>(member)] = true;
-        }
-        of_role.push_back(std::move(group->ranks));
-      }
-    }
+  for (std::size_t role = 0; role < roles_.size(); ++role) {
+    groups[roles_[role].role] = GroupsOfRole(role);
   }
   return groups;
 }
@@ -341,15 +500,14 @@ Result<std::optional<FoldedRank>> FindFoldedRank(const std::string& path) {
   if (!name.ends_with(".et") || !RankClasses::Present(directory)) {
     return std::nullopt;
   }
-  REPRISE_ASSIGN(RankClasses classes, RankClasses::Read(directory));
-  const std::string set = classes.SetName();
+  REPRISE_ASSIGN(auto classes, RankClasses::ReadShared(directory));
+  const std::string set = classes->SetName();
   if (is_class) {
-    for (const RankClass& one : classes.classes()) {
+    for (const RankClass& one : classes->classes()) {
       if (one.file == name) {
         return BadInput(fmt::format(
             "{}: stands for {} ranks and is no rank's trace; name a rank, as in {}", path,
-            std::accumulate(one.ranks.begin(), one.ranks.end(), std::int64_t{0},
-                            [](std::int64_t sum, const RankRange& r) { return sum + r.size(); }),
+            SizeOf(one.ranks),
             (fs::path(directory) / fmt::format("{}.{}.et", set, one.ranks.front().first))
                 .string()));
       }
@@ -364,12 +522,12 @@ Result<std::optional<FoldedRank>> FindFoldedRank(const std::string& path) {
     return std::nullopt;  // the usual message: no such file
   }
   const int rank = std::stoi(digits);
-  if (rank >= classes.world_size()) {
-    return BadInput(fmt::format("{}: the set has ranks 0 to {}", path, classes.world_size() - 1));
+  if (rank >= classes->world_size()) {
+    return BadInput(fmt::format("{}: the set has ranks 0 to {}", path, classes->world_size() - 1));
   }
   FoldedRank out{.rank = rank};
-  out.file = (fs::path(directory) / classes.ClassOf(rank).file).string();
-  out.classes = std::make_shared<const RankClasses>(std::move(classes));
+  out.file = (fs::path(directory) / classes->ClassOf(rank).file).string();
+  out.classes = std::move(classes);
   return std::optional(std::move(out));
 }
 

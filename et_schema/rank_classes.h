@@ -41,7 +41,7 @@ struct GroupRole {
   // `axes`, the first of them fastest. With `at`, only these places of the one axis are members.
   std::vector<std::int64_t> mesh;
   std::vector<std::size_t> axes;
-  std::vector<std::int64_t> at;
+  std::vector<std::int64_t> at;  // ascending
   // Without a mesh: the members of each group, in group order.
   std::vector<std::vector<RankRange>> lists;
   bool operator==(const GroupRole&) const = default;
@@ -58,10 +58,14 @@ using RoleMembers = std::map<std::string, std::vector<std::vector<std::int32_t>>
 // Immutable; safe to read from many threads.
 class RankClasses {
  public:
-  // Bad input: a rank without a class or with two, groups that overlap, ranks outside the world.
+  // Bad input: a rank without a class or with two, two classes of one file, groups that overlap,
+  // ranks outside the world, more ranks or roles than InputLimits has.
   static Result<RankClasses> Create(std::int32_t world_size, std::vector<RankClass> classes,
                                     std::vector<GroupRole> roles);
   static Result<RankClasses> Read(const std::string& directory);
+  // The same, read once as long as someone holds the result: each file of a set needs it.
+  // Thread-safe.
+  static Result<std::shared_ptr<const RankClasses>> ReadShared(const std::string& directory);
   [[nodiscard]] static bool Present(const std::string& directory);
   // Lists of groups are written as lists while they are short, else by rule.
   [[nodiscard]] Status Write(const std::string& directory) const;
@@ -76,8 +80,20 @@ class RankClasses {
 
   // All process groups, with the ids that Resolve uses; "0" are all ranks.
   [[nodiscard]] std::map<std::string, ProcessGroup> Groups() const;
-  // By role, the members of each of its groups, each group once.
+  // Those that one of `ranks` is in, and one of them by its id.
+  [[nodiscard]] std::map<std::string, ProcessGroup> GroupsOf(
+      const std::vector<std::int32_t>& ranks) const;
+  [[nodiscard]] std::optional<ProcessGroup> GroupById(std::string_view id) const;
+  // The members of each group of a role of roles(), each group once, in the order of the groups'
+  // first ranks. And of all roles.
+  [[nodiscard]] std::vector<std::vector<std::int32_t>> GroupsOfRole(std::size_t role) const;
   [[nodiscard]] RoleMembers MembersByRole() const;
+  // Of a role of roles(): how many groups, the ranks of one, whether a rank is in one of them.
+  [[nodiscard]] std::int64_t GroupCount(std::size_t role) const { return index_[role].groups; }
+  [[nodiscard]] std::int64_t GroupSize(std::size_t role, std::int64_t group) const;
+  [[nodiscard]] bool IsMember(std::size_t role, std::int32_t rank) const {
+    return GroupNumber(role, rank) >= 0;
+  }
   // The role of a group by its id; empty: "0", or no such group.
   [[nodiscard]] std::string_view RoleOf(std::string_view group_id) const;
   // The rank's group of that role; none: no such role, or it is no member.
@@ -92,10 +108,20 @@ class RankClasses {
     std::int64_t first_id = 1;          // of its groups
     std::int64_t groups = 0;            // how many
     std::vector<std::int32_t> by_rank;  // lists: index of the rank's group, -1: none
+    std::vector<bool> varies;           // mesh: by axis, whether it is one of `axes`
   };
+  [[nodiscard]] Status CheckCounts() const;
   [[nodiscard]] Status Index();
+  [[nodiscard]] std::optional<std::size_t> RoleNamed(std::string_view name) const;
+  [[nodiscard]] std::optional<std::size_t> RoleNumberOf(std::string_view group_id) const;
   [[nodiscard]] std::int64_t GroupNumber(std::size_t role, std::int32_t rank) const;
   [[nodiscard]] std::vector<std::int32_t> Members(std::size_t role, std::int64_t group) const;
+  [[nodiscard]] ProcessGroup GroupAt(std::size_t role, std::int64_t group) const;
+  // Of one member, without a list of all: −1 stands for no such position or member.
+  [[nodiscard]] std::int32_t MemberAt(std::size_t role, std::int64_t group,
+                                      std::int64_t position) const;
+  [[nodiscard]] std::int64_t PositionIn(std::size_t role, std::int64_t group,
+                                        std::int32_t member) const;
 
   std::int32_t world_size_ = 0;
   std::vector<RankClass> classes_;

@@ -1,11 +1,15 @@
 // ranks.json in and out.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <limits>
+#include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <tuple>
+#include <utility>
 
 #include "core/input_file.h"
 #include "core/parse_json.h"
@@ -19,7 +23,6 @@ namespace fs = std::filesystem;
 using RanksJson = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMaxRanksBytes = std::uint64_t{1} << 28;
-constexpr std::int32_t kMaxFoldedRanks = 1 << 24;
 // Roles with more groups are written by rule.
 constexpr std::int64_t kMaxLists = 64;
 
@@ -92,9 +95,9 @@ Result<RankClasses> Parse(const RanksJson& json) {
         fmt::format("version {}; this Reprise reads version 1", json.at("version").get<int>()));
   }
   const auto world_size = json.at("world_size").get<std::int64_t>();
-  if (world_size < 1 || world_size > kMaxFoldedRanks) {
-    return BadInput(
-        fmt::format("\"world_size\" is {}; expected 1 to {}", world_size, kMaxFoldedRanks));
+  if (world_size < 1 || !std::in_range<std::int32_t>(world_size)) {
+    return BadInput(fmt::format("\"world_size\" is {}; expected 1 to {}", world_size,
+                                std::numeric_limits<std::int32_t>::max()));
   }
   std::vector<RankClass> classes;
   for (const RanksJson& entry : json.at("classes")) {
@@ -151,6 +154,28 @@ Result<RankClasses> RankClasses::Read(const std::string& directory) {
   } catch (const nlohmann::json::exception& error) {
     return BadInput(fmt::format("{}: {}", path, error.what()));
   }
+}
+
+Result<std::shared_ptr<const RankClasses>> RankClasses::ReadShared(const std::string& directory) {
+  // Another file in its place is another file.
+  using Identity = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
+  static std::mutex mutex;
+  static Identity read;
+  static std::weak_ptr<const RankClasses> held;
+  struct stat info {};
+  const std::string path = (fs::path(directory) / kRanksFile).string();
+  const bool found = ::stat(path.c_str(), &info) == 0;
+  const Identity file{info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                      info.st_mtim.tv_nsec};
+  const std::lock_guard lock(mutex);
+  if (auto known = found && file == read ? held.lock() : nullptr) {
+    return known;
+  }
+  REPRISE_ASSIGN(RankClasses classes, Read(directory));
+  auto shared = std::make_shared<const RankClasses>(std::move(classes));
+  held = shared;
+  read = file;
+  return shared;
 }
 
 Status RankClasses::Write(const std::string& directory) const {

@@ -44,10 +44,8 @@ std::optional<RankFile> ParseFileName(std::string_view file) {
   return std::nullopt;
 }
 
-// Every rank of a folded set gets the name that its file would have.
-Status ListFoldedRanks(TraceSet& set) {
-  REPRISE_ASSIGN(RankClasses classes, RankClasses::Read(set.directory));
-  set.classes = std::make_shared<const RankClasses>(std::move(classes));
+Status OpenFolded(TraceSet& set) {
+  REPRISE_ASSIGN(set.classes, RankClasses::ReadShared(set.directory));
   set.name = set.classes->SetName();
   set.world_size = set.classes->world_size();
   for (const RankClass& one : set.classes->classes()) {
@@ -61,10 +59,6 @@ Status ListFoldedRanks(TraceSet& set) {
     return BadInput(fmt::format("{}: {} beside {}: expected files of ranks or of classes, not both",
                                 set.directory, set.files.begin()->second, kRanksFile));
   }
-  for (std::int32_t rank = 0; rank < set.world_size; ++rank) {
-    set.files[rank] = (fs::path(set.directory) / fmt::format("{}.{}.et", set.name, rank)).string();
-  }
-  set.groups = set.classes->Groups();
   return {};
 }
 
@@ -94,7 +88,7 @@ Status ListFiles(TraceSet& set) {
     }
   }
   if (RankClasses::Present(set.directory)) {
-    return ListFoldedRanks(set);
+    return OpenFolded(set);
   }
   if (names.empty()) {
     return BadInput(
@@ -110,8 +104,17 @@ Status ListFiles(TraceSet& set) {
 
 // Ranks are 0 … world size − 1, where the files themselves say how many there were.
 Status CheckRanks(TraceSet& set) {
-  REPRISE_ASSIGN(const auto reader, EtReader::Open(set.files.begin()->second));
-  set.world_size = std::max(reader->metadata().world_size, set.files.rbegin()->first + 1);
+  const std::string& first = set.files.begin()->second;
+  REPRISE_ASSIGN(const auto reader, EtReader::Open(first));
+  const std::int32_t last = set.files.rbegin()->first;
+  for (const auto& [ranks, path] :
+       {std::pair(std::int64_t{reader->metadata().world_size}, first),
+        std::pair(std::int64_t{last} + 1, set.files.rbegin()->second)}) {
+    if (ranks > 0 && static_cast<std::uint64_t>(ranks) > CurrentInputLimits().ranks) {
+      return OverLimit(path, fmt::format("a set of {} ranks", ranks), "ranks");
+    }
+  }
+  set.world_size = std::max(reader->metadata().world_size, last + 1);
   for (std::int32_t rank = 0; rank < set.world_size; ++rank) {
     if (!set.files.contains(rank)) {
       set.missing.push_back(rank);
@@ -203,18 +206,68 @@ Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
   return set;
 }
 
+std::size_t TraceSet::RankCount() const {
+  return classes ? static_cast<std::size_t>(world_size) : files.size();
+}
+
+bool TraceSet::HasRank(std::int32_t rank) const {
+  return classes ? rank >= 0 && rank < world_size : files.contains(rank);
+}
+
+std::string TraceSet::RankPath(std::int32_t rank) const {
+  return classes ? (fs::path(directory) / fmt::format("{}.{}.et", name, rank)).string()
+                 : files.at(rank);
+}
+
+std::map<std::int32_t, std::string> TraceSet::RankPaths() const {
+  std::map<std::int32_t, std::string> paths = files;
+  for (std::int32_t rank = 0; classes && rank < world_size; ++rank) {
+    paths.emplace_hint(paths.end(), rank, RankPath(rank));
+  }
+  return paths;
+}
+
+std::vector<std::int32_t> TraceSet::Ranks() const {
+  std::vector<std::int32_t> ranks;
+  for (std::int32_t rank = 0; classes && rank < world_size; ++rank) {
+    ranks.push_back(rank);
+  }
+  for (const auto& [rank, path] : files) {
+    ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::optional<ProcessGroup> TraceSet::FindGroup(const std::string& id) const {
+  if (classes) {
+    return classes->GroupById(id);
+  }
+  const auto group = groups.find(id);
+  return group == groups.end() ? std::nullopt : std::optional(group->second);
+}
+
+std::map<std::string, ProcessGroup> TraceSet::Groups() const {
+  return classes ? classes->Groups() : groups;
+}
+
+std::map<std::string, ProcessGroup> TraceSet::GroupsOf(
+    const std::vector<std::int32_t>& ranks) const {
+  return classes && ranks.size() < RankCount() ? classes->GroupsOf(ranks) : Groups();
+}
+
 std::vector<TraceSet::DistinctRank> TraceSet::DistinctRanks() const {
   std::vector<DistinctRank> out;
   for (const auto& [rank, path] : files) {
-    if (!classes) {
-      out.push_back({rank, path, path, 1});
-    } else if (const RankClass& one = classes->ClassOf(rank); one.ranks.front().first == rank) {
-      out.push_back({rank, path, (fs::path(directory) / one.file).string(), 0});
-      for (const RankRange& range : one.ranks) {
-        out.back().alike += range.size();
-      }
+    out.push_back({rank, path, path, 1});
+  }
+  for (const RankClass& one : classes ? classes->classes() : std::vector<RankClass>{}) {
+    const std::int32_t rank = one.ranks.front().first;
+    out.push_back({rank, RankPath(rank), (fs::path(directory) / one.file).string(), 0});
+    for (const RankRange& range : one.ranks) {
+      out.back().alike += range.size();
     }
   }
+  std::ranges::sort(out, {}, &DistinctRank::rank);
   return out;
 }
 
@@ -233,17 +286,16 @@ std::vector<std::string> TraceSet::FileNames() const {
 }
 
 Status TraceSet::CheckRankByRank(std::string_view what, std::string_view way_out) const {
-  constexpr std::size_t kMaxRanks = 1024;
-  if (!classes || files.size() <= kMaxRanks) {
+  if (!classes || RankCount() <= kMostRanksOneByOne) {
     return {};
   }
   return BadInput(fmt::format("{}: {}, and the folded set has {} of them in {} classes; {}",
-                              directory, what, files.size(), classes->classes().size(), way_out));
+                              directory, what, RankCount(), classes->classes().size(), way_out));
 }
 
 Status TraceSet::VerifyFile(std::int32_t rank) const {
   REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
-  REPRISE_ASSIGN(const std::string file, FileOnDisk(files.at(rank)));
+  REPRISE_ASSIGN(const std::string file, FileOnDisk(RankPath(rank)));
   REPRISE_TRY(checksums.Verify(fs::path(file).filename().string()));
   for (const char* const name : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
     std::error_code code;
@@ -260,7 +312,7 @@ Result<bool> TraceSet::Verify() const {
   for (const RankClass& one : classes ? classes->classes() : std::vector<RankClass>{}) {
     names.push_back(one.file);
   }
-  for (const auto& [rank, path] : classes ? decltype(files){} : files) {
+  for (const auto& [rank, path] : files) {
     names.push_back(fs::path(path).filename().string());
   }
   // Ranks may have been left out: TraceSet::Open says so where that matters.

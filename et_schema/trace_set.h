@@ -20,11 +20,11 @@ namespace reprise {
 struct TraceSet {
   std::string directory;
   std::string name;
-  // rank → path. In a folded set these files do not exist: Graph, EtReader and ValidateFile read
-  // such a path from the file of the rank's class.
-  std::map<std::int32_t, std::string> files;
   std::shared_ptr<const RankClasses> classes;  // folded sets only
-  // Those of comm_groups.json and those that the files carry. Bad input where two differ.
+  // Of a set that is not folded: rank → path, and the groups of comm_groups.json and those that the
+  // files carry; bad input where two differ. A folded set may stand for a million ranks: it has
+  // neither, and RankPath, RankPaths, FindGroup and Groups work them out.
+  std::map<std::int32_t, std::string> files;
   std::map<std::string, ProcessGroup> groups;
   std::int32_t world_size = 0;
   std::vector<std::int32_t> missing;  // ranks without a file
@@ -33,6 +33,19 @@ struct TraceSet {
   static Result<TraceSet> Open(const std::string& directory);
   // The same for callers that need only some ranks (captures of one rank of many are common).
   static Result<TraceSet> OpenPresent(const std::string& directory);
+  [[nodiscard]] std::size_t RankCount() const;
+  [[nodiscard]] bool HasRank(std::int32_t rank) const;
+  // Of a rank that the set has. In a folded set this file does not exist: Graph, EtReader and
+  // ValidateFile read such a path from the file of the rank's class. RankPaths: of all of them, for
+  // what needs every rank (CheckRankByRank).
+  [[nodiscard]] std::string RankPath(std::int32_t rank) const;
+  [[nodiscard]] std::map<std::int32_t, std::string> RankPaths() const;
+  [[nodiscard]] std::vector<std::int32_t> Ranks() const;
+  [[nodiscard]] std::optional<ProcessGroup> FindGroup(const std::string& id) const;
+  [[nodiscard]] std::map<std::string, ProcessGroup> Groups() const;
+  // At least those that one of these ranks is in.
+  [[nodiscard]] std::map<std::string, ProcessGroup> GroupsOf(
+      const std::vector<std::int32_t>& ranks) const;
   // "no file of ranks 1-7 (8 ranks, expected gpt.<rank>.et)"; empty if all are there.
   [[nodiscard]] std::string MissingRanks() const;
   // What must be read to know all ranks: of a folded set the first rank of each class, else every
@@ -47,8 +60,9 @@ struct TraceSet {
   // Names of the files on disk that hold nodes, groups, classes and a job, as far as they are
   // there.
   [[nodiscard]] std::vector<std::string> FileNames() const;
-  // Bad input for a folded set of more ranks than what needs each of them gets through. `what`
-  // begins the message, `way_out` ends it. Others: success.
+  // Bad input for a folded set of more ranks than what needs each of them gets through:
+  // kMostRanksOneByOne. `what` begins the message, `way_out` ends it. Others: success.
+  static constexpr std::size_t kMostRanksOneByOne = 1024;
   [[nodiscard]] Status CheckRankByRank(std::string_view what, std::string_view way_out) const;
   // Against the set's checksums.xxh128, where it has one (core/checksums.h). Bad input: a file is
   // damaged, changed, or not listed. VerifyFile: what replaying one rank reads. Verify: everything;

@@ -91,28 +91,47 @@ class RankSums {
   std::map<std::string, std::uint64_t, std::less<>> by_role_;
 };
 
-// Each group gets the transfers of its members, which their classes' files have.
-void AddGroupsOfRoles(
-    const RankClasses& classes,
-    const std::vector<std::map<std::string, std::uint64_t, std::less<>>>& by_class,
-    TraceStats& stats) {
-  for (auto& [id, row] : stats.groups) {
+using TransfersByRole = std::map<std::string, std::uint64_t, std::less<>>;
+
+// Each role gets the transfers of its members, which their classes' files have.
+void AddRoles(const RankClasses& classes, const std::vector<TransfersByRole>& by_class,
+              TraceStats& stats) {
+  for (std::size_t number = 0; number < classes.roles().size(); ++number) {
+    const GroupRole& role = classes.roles()[number];
+    std::vector<std::uint64_t> of_class;
+    for (const TransfersByRole& counts : by_class) {
+      const auto at = counts.find(role.role);
+      of_class.push_back(at == counts.end() ? 0 : at->second);
+    }
+    TraceStats::RoleRow row{.description = role.description};
+    for (std::int64_t group = 0; group < classes.GroupCount(number); ++group) {
+      const auto members = static_cast<std::size_t>(classes.GroupSize(number, group));
+      row.least_ranks = row.groups == 0 ? members : std::min(row.least_ranks, members);
+      row.most_ranks = std::max(row.most_ranks, members);
+      ++row.groups;
+    }
+    for (std::int32_t rank = 0; rank < classes.world_size(); ++rank) {
+      row.transfers += classes.IsMember(number, rank) ? of_class[classes.IndexOf(rank)] : 0;
+    }
+    stats.group_count += row.groups;
+    if (row.groups > 0) {
+      stats.roles[role.role] = std::move(row);
+    }
+  }
+}
+
+void AddGroups(const RankClasses& classes, const std::vector<TransfersByRole>& by_class,
+               TraceStats& stats) {
+  std::map<std::string, ProcessGroup> groups = classes.Groups();
+  for (auto& [id, group] : groups) {
+    TraceStats::GroupRow& row = stats.groups[id];
+    row.group = std::move(group);
     const std::string_view role = classes.RoleOf(id);
     for (const std::int32_t rank : row.group.ranks) {
-      const auto& counts = by_class[classes.IndexOf(rank)];
+      const TransfersByRole& counts = by_class[classes.IndexOf(rank)];
       const auto at = counts.find(role);
       row.transfers += at == counts.end() ? 0 : at->second;
     }
-    if (role.empty()) {
-      continue;
-    }
-    const std::size_t members = row.group.ranks.size();
-    TraceStats::RoleRow& sum = stats.roles[std::string(role)];
-    sum.least_ranks = sum.groups == 0 ? members : std::min(sum.least_ranks, members);
-    sum.most_ranks = std::max(sum.most_ranks, members);
-    sum.description = row.group.description;
-    ++sum.groups;
-    sum.transfers += row.transfers;
   }
 }
 
@@ -123,6 +142,7 @@ Result<TraceStats> CollectTraceStats(const std::string& path) {
   std::error_code code;
   if (!fs::is_directory(path, code)) {
     REPRISE_TRY(RankSums(stats, 1, nullptr).Add(path));
+    stats.group_count = stats.groups.size();
     return stats;
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
@@ -131,8 +151,7 @@ Result<TraceStats> CollectTraceStats(const std::string& path) {
   for (const auto& [id, group] : set.groups) {
     stats.groups[id].group = group;
   }
-  std::vector<std::map<std::string, std::uint64_t, std::less<>>> by_class(
-      set.classes ? set.classes->classes().size() : 0);
+  std::vector<TransfersByRole> by_class(set.classes ? set.classes->classes().size() : 0);
   for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
     RankSums sums(stats, one.alike, set.classes.get());
     REPRISE_TRY(sums.Add(one.path));
@@ -140,8 +159,14 @@ Result<TraceStats> CollectTraceStats(const std::string& path) {
       by_class[set.classes->IndexOf(one.rank)] = sums.by_role();
     }
   }
-  if (set.classes) {
-    AddGroupsOfRoles(*set.classes, by_class, stats);
+  if (!set.classes) {
+    stats.group_count = stats.groups.size();
+    return stats;
+  }
+  stats.group_count = 1;  // of all ranks
+  AddRoles(*set.classes, by_class, stats);
+  if (set.RankCount() <= TraceSet::kMostRanksOneByOne) {
+    AddGroups(*set.classes, by_class, stats);
   }
   return stats;
 }

@@ -59,7 +59,9 @@ struct TraceStats {
   std::map<EdgeReason, ReasonRow> reasons;
   std::map<CommKind, TransferRow> transfers;
   std::map<GroupCertainty, std::uint64_t> certainty;
+  // Of a folded set of more ranks than TraceSet::kMostRanksOneByOne none: its roles alone.
   std::map<std::string, GroupRow> groups;
+  std::uint64_t group_count = 0;         // all of them
   std::map<std::string, RoleRow> roles;  // folded sets only
   RangeSummary ranges;
   std::map<std::string, std::uint64_t> converter;  // kept in the files

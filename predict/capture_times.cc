@@ -166,7 +166,7 @@ Result<ReadCapture> ReadCaptureTimes(const std::string& path, const std::string&
   capture.times.name = LastPart(path);
   TimesOfCapture times(capture);
   bool durations = false;
-  for (const auto& [rank, file] : set.files) {
+  for (const auto& [rank, file] : set.RankPaths()) {
     REPRISE_ASSIGN(const Graph graph, Graph::Load(file));
     durations = durations || HasDurations(graph);
     REPRISE_TRY(times.AddRank(graph));

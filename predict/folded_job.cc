@@ -59,7 +59,7 @@ Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
   for (const RankClass& file : set.classes->classes()) {
     const std::int32_t rank = file.ranks.front().first;
     REPRISE_TRY(set.VerifyFile(rank));
-    REPRISE_ASSIGN(const Graph graph, Graph::Load(set.files.at(rank)));
+    REPRISE_ASSIGN(const Graph graph, Graph::Load(set.RankPath(rank)));
     REPRISE_ASSIGN(Graph program, WithTransfers(graph, [&](CommSpec& spec) {
                      return set.classes->Unresolve(rank, spec);
                    }));

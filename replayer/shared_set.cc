@@ -12,12 +12,14 @@ namespace reprise {
 
 std::string EncodeSet(const TraceSet& set) {
   ByteWriter writer;
-  writer.Put(set.directory, set.name, set.world_size, set.missing, set.files.size());
-  for (const auto& [rank, path] : set.files) {
+  const auto files = set.RankPaths();
+  writer.Put(set.directory, set.name, set.world_size, set.missing, files.size());
+  for (const auto& [rank, path] : files) {
     writer.Put(rank, path);
   }
-  writer.Put(set.groups.size());
-  for (const auto& [id, group] : set.groups) {
+  const auto all_groups = set.Groups();
+  writer.Put(all_groups.size());
+  for (const auto& [id, group] : all_groups) {
     writer.Put(group.id, group.description, group.ranks);
   }
   return writer.Take();
@@ -75,7 +77,7 @@ Result<std::string> HashTogether(Communicator& communicator, const TraceSet& set
   std::string mine;  // "<rank> <hash> …"
   Status hashed;
   int turn = 0;
-  for (const auto& [rank, path] : set.files) {
+  for (const std::int32_t rank : set.Ranks()) {
     if (turn++ % communicator.size() != communicator.rank() || !hashed) {
       continue;
     }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "cli/program/commands.h"
+#include "cli/program/show_json.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
@@ -166,7 +167,7 @@ void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTi
   for (const auto& [op_class, of_class] : errors.by_class) {
     json["classes"][std::string(Name(op_class))] = of_class;
   }
-  fmt::print("{}\n", json.dump(2));
+  ShowJson(json, 2);
 }
 
 void PrintErrorRow(std::string_view name, double share, const MeanErrors& errors) {

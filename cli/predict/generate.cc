@@ -8,6 +8,7 @@
 
 #include "cli/predict/job_flags.h"
 #include "cli/program/commands.h"
+#include "cli/program/show_json.h"
 #include "converters/operation_cost.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
@@ -99,9 +100,7 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
   if (flags.json) {
-    fmt::print(
-        "{}\n",
-        ToJson(request.workload, summary).dump(2, ' ', false, Json::error_handler_t::replace));
+    ShowJson(ToJson(request.workload, summary), 2);
   } else {
     PrintSummary(flags.output, request.workload, summary);
   }

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/program/show_json.h"
 #include "cli/runs/run_report.h"
 #include "predict/prediction_json.h"
 #include "predict/prediction_text.h"
@@ -13,7 +14,7 @@ namespace reprise {
 Status PrintPrediction(const Prediction& prediction, const std::string& run,
                        const ShowPrediction& show) {
   if (show.json) {
-    fmt::print("{}\n", PredictionJson(prediction).dump(2));
+    ShowJson(PredictionJson(prediction), 2);
     return {};
   }
   for (const std::string& note : prediction.notes) {

@@ -15,6 +15,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/given_path.h"
 #include "cli/program/launched_rank.h"
+#include "cli/program/show_json.h"
 #include "cli/program/version.h"
 #include "core/checksums.h"
 #include "core/counted.h"
@@ -191,7 +192,7 @@ Result<int> RunSweepCommand(SweepFlags& flags) {
     return tl::unexpected<Error>(table.error());
   }
   if (flags.json) {
-    fmt::print("{}", SweepJson(*table));
+    fmt::print("{}", ShownJson(SweepJson(*table)));
   } else if (!flags.quiet) {
     const std::filesystem::path directory(flags.output);
     fmt::print("{}\npage {}, figures {}, table {}\n", SweepText(*table),

@@ -11,8 +11,7 @@ void AddCommonOptions(CLI::App& app) {
   static const std::string verbose =
       "print details of ranks and files, and more messages on stderr";
   static const std::string limits =
-      "limits on input files: none, or NAME=NUMBER,... with bytes, ratio, nodes_per_byte, depth, "
-      "string_bytes, values";
+      "limits on inputs: none, or NAME=NUMBER,... with " + InputLimitNames();
   app.add_flag("-v,--verbose", verbose);
   if (app.get_parent() != nullptr) {
     app.add_option("--limits", limits)->type_name("TEXT")->expected(1);

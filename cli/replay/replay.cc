@@ -213,10 +213,10 @@ Status CheckProcessLimits() {
 // set is not on this host.
 std::optional<int> RecordedThreads(const std::string& set_directory) {
   const auto set = TraceSet::OpenPresent(set_directory);
-  if (!set || set->files.empty()) {
+  if (!set || set->RankCount() == 0) {
     return std::nullopt;
   }
-  const auto reader = EtReader::Open(set->files.begin()->second);
+  const auto reader = EtReader::Open(set->DistinctRanks().front().path);
   if (!reader) {
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
 #include "cli/program/replay_parts.h"
+#include "cli/program/show_json.h"
 #include "cli/traces/counter_lines.h"
 #include "converters/share/anonymize/set_comparison.h"
 #include "core/shown_text.h"
@@ -145,7 +146,7 @@ Result<DifferenceFound> FirstDifference(const std::string& original, const std::
   }
   for (const TraceSet::DistinctRank& one : a.DistinctRanks()) {
     REPRISE_ASSIGN(const Graph graph_a, Graph::Load(one.path));
-    REPRISE_ASSIGN(const Graph graph_b, Graph::Load(b.files.at(one.rank)));
+    REPRISE_ASSIGN(const Graph graph_b, Graph::Load(b.RankPath(one.rank)));
     REPRISE_ASSIGN(DifferenceFound difference, comparison.Rank(graph_a, graph_b));
     if (!difference) {
       REPRISE_ASSIGN(difference, PlansDiffer(graph_a, graph_b));
@@ -184,7 +185,7 @@ Result<int> RunAnonymize(AnonymizeFlags& flags, bool verbose) {
   REPRISE_TRY(set.Verify());
   REPRISE_ASSIGN(const AnonymizeReport report, AnonymizeSet(request));
   if (flags.json) {
-    fmt::print("{}\n", ToJson(request, report).dump(1));
+    ShowJson(ToJson(request, report), 1);
   } else {
     Print(request, report, verbose);
   }

@@ -11,6 +11,7 @@
 #include "cli/program/common_options.h"
 #include "cli/program/given_path.h"
 #include "cli/program/local_names.h"
+#include "cli/program/show_json.h"
 #include "cli/traces/audit_run.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
@@ -130,8 +131,7 @@ CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
     flags->request.local = NamesOfThisMachine();
     REPRISE_ASSIGN(const AuditReport report, Audit(flags->request));
     if (flags->json) {
-      fmt::print("{}\n",
-                 ToJson(*flags, report).dump(1, ' ', false, Json::error_handler_t::replace));
+      ShowJson(ToJson(*flags, report), 1);
     } else {
       Print(*flags, report, IsVerbose(app));
     }

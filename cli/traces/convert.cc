@@ -9,6 +9,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
 #include "cli/program/number_checks.h"
+#include "cli/program/show_json.h"
 #include "cli/traces/counter_lines.h"
 #include "cli/traces/link_summary.h"
 #include "converters/converter.h"
@@ -230,7 +231,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
     [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);
     REPRISE_ASSIGN(const SetFindings findings, CheckWritten(flags->request));
     if (flags->json) {
-      fmt::print("{}\n", nlohmann::json(ToJson(report, findings)).dump(1));
+      ShowJson(nlohmann::json(ToJson(report, findings)), 1);
     } else {
       Print(flags->output, report, IsVerbose(app));
       PrintErrors(flags->output, findings.errors);

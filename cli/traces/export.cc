@@ -71,17 +71,17 @@ Result<Input> FindTraces(const ExportFlags& flags) {
   if (!flags.rank) {
     REPRISE_TRY(input.set->Verify());
   }
-  const std::size_t present = input.set->files.size();
   if (flags.rank) {
-    std::erase_if(input.set->files,
-                  [&flags](const auto& file) { return file.first != *flags.rank; });
-    if (input.set->files.empty()) {
+    if (!input.set->HasRank(*flags.rank)) {
       return UsageError(fmt::format("{} has no rank {}: of its {} ranks {} have a file",
-                                    flags.input, *flags.rank, input.set->world_size, present));
+                                    flags.input, *flags.rank, input.set->world_size,
+                                    input.set->RankCount()));
     }
     REPRISE_TRY(input.set->VerifyFile(*flags.rank));
+    input.files = {input.set->RankPath(*flags.rank)};
+    return input;
   }
-  for (const auto& [rank, file] : input.set->files) {
+  for (const auto& [rank, file] : input.set->RankPaths()) {
     input.files.push_back(file);
   }
   return input;
@@ -169,7 +169,7 @@ Status ExportGraphs(const Input& input, const ExportFlags& flags, std::ostream& 
     REPRISE_ASSIGN(
         const Timeline timeline,
         TimelineOfTrace(graphs,
-                        input.set ? input.set->groups : std::map<std::string, ProcessGroup>{},
+                        input.set ? input.set->Groups() : std::map<std::string, ProcessGroup>{},
                         flags.step));
     REPRISE_ASSIGN(const PerfettoSummary summary, WritePerfetto(timeline, out));
     NoteFlows(summary);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "converters/astra_sim/export.h"
+#include "core/temporary_output.h"
 #include "core/text.h"
 #include "et_schema/chakra_json.h"
 #include "et_schema/output_file.h"
@@ -83,13 +84,7 @@ void PrintReport(const astra_sim::Report& report, const std::string& output) {
 }
 
 // "0-3,6"
-std::string PresentRanks(const TraceSet& set) {
-  std::vector<std::int32_t> ranks;
-  for (const auto& [rank, file] : set.files) {
-    ranks.push_back(rank);
-  }
-  return NumbersText(ranks);
-}
+std::string PresentRanks(const TraceSet& set) { return NumbersText(set.Ranks()); }
 
 Status CheckFilePerRank(const TraceSet& set, std::string_view what, bool all) {
   return all ? Status{}
@@ -118,7 +113,7 @@ Result<astra_sim::Ranks> ChosenRanks(const TraceSet& set, const PartOptions& par
   for (std::size_t i = 0; i < mapping.replayed.size(); ++i) {
     const std::int32_t rank = mapping.replayed[i];
     REPRISE_TRY(set.VerifyFile(rank));
-    REPRISE_ASSIGN(const Graph graph, Graph::Load(set.files.at(rank)));
+    REPRISE_ASSIGN(const Graph graph, Graph::Load(set.RankPath(rank)));
     REPRISE_ASSIGN(Graph rewritten,
                    RewriteFor(graph, mapping, static_cast<std::int32_t>(i), diagnostics));
     ranks.graphs.push_back(std::move(rewritten));
@@ -132,6 +127,34 @@ Status WriteOneJson(const std::string& input, const std::string& output, bool fo
   REPRISE_ASSIGN(const std::uint64_t written, WriteChakraJson(input, file.stream()));
   nodes += written;
   return file.Commit();
+}
+
+// All files are written beside their places first: where one rank is damaged, none appears.
+Status WriteJsonFiles(const TraceSet& set, const std::string& output, bool force,
+                      std::uint64_t& nodes) {
+  std::error_code error;
+  const auto place = [&output](const std::string& name) {
+    return (fs::path(output) / name).string();
+  };
+  REPRISE_ASSIGN(const TemporaryOutput folder, TemporaryOutput::Directory(output));
+  std::vector<std::string> names = {kGroupsFile, kGroupsInfoFile};
+  for (const auto& [rank, file] : set.RankPaths()) {
+    names.push_back(fmt::format("{}.{}.json", set.name, rank));
+    if (!force && fs::exists(fs::symlink_status(place(names.back()), error))) {
+      return UsageError(fmt::format("{} exists; give --force to replace it", place(names.back())));
+    }
+    REPRISE_TRY(
+        WriteOneJson(file, (fs::path(folder.path()) / names.back()).string(), false, nodes));
+  }
+  REPRISE_TRY(WriteGroups(folder.path(), set.Groups()));
+  fs::create_directories(output, error);
+  for (const std::string& name : names) {
+    if (!error) {
+      fs::rename(fs::path(folder.path()) / name, place(name), error);
+    }
+  }
+  return error ? EnvironmentError(fmt::format("{}: cannot be written: {}", output, error.message()))
+               : Status{};
 }
 
 }  // namespace
@@ -226,16 +249,8 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
     fmt::print("note: {}: those of rank {} are written\n", set.MissingRanks(), PresentRanks(set));
   }
   REPRISE_TRY(CheckFilePerRank(set, "chakra-json has a file of each rank", all));
-  fs::create_directories(output, error);
-  if (error) {
-    return EnvironmentError(fmt::format("cannot create {}: {}", output, error.message()));
-  }
-  for (const auto& [rank, file] : set.files) {
-    REPRISE_TRY(
-        WriteOneJson(file, fmt::format("{}/{}.{}.json", output, set.name, rank), force, nodes));
-  }
-  REPRISE_TRY(WriteGroups(output, set.groups));
-  fmt::print("{} nodes\nwrote {} files and the process groups into {}\n", nodes, set.files.size(),
+  REPRISE_TRY(WriteJsonFiles(set, output, force, nodes));
+  fmt::print("{} nodes\nwrote {} files and the process groups into {}\n", nodes, set.RankCount(),
              output);
   return {};
 }

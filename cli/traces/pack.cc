@@ -8,6 +8,7 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/local_names.h"
+#include "cli/program/show_json.h"
 #include "converters/share/anonymize/anonymize.h"
 #include "core/json_fields.h"
 #include "core/output_kind.h"
@@ -67,7 +68,7 @@ Result<int> RunPack(const PackFlags& flags) {
     Json json = ParseJson<Json>(ManifestText(report.manifest));
     json["package"] = {{"path", request.output}, {"bytes", report.bytes}};
     json["left_out"] = report.left_out;
-    fmt::print("{}\n", json.dump(1));
+    ShowJson(json, 1);
     return 0;
   }
   fmt::print("{}: {} files, {} bytes from {}\n", request.output, report.manifest.files.size(),

@@ -5,6 +5,7 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
+#include "cli/program/show_json.h"
 #include "cli/traces/counter_lines.h"
 #include "cli/traces/trace_stats_text.h"
 #include "et_schema/json.h"
@@ -81,6 +82,7 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
           {"reasons", std::move(reasons)},
           {"transfers", std::move(transfers)},
           {"certainty", CountsJson(stats.certainty)},
+          {"group_count", stats.group_count},
           {"groups", std::move(groups)},
           {"roles", std::move(roles)},
           {"ranges", stats.ranges.ToJson()},
@@ -101,10 +103,7 @@ CommandBody RegisterStats(CLI::App& app, const CommandContext& /*context*/) {
   return [&app, flags]() -> Result<int> {
     REPRISE_ASSIGN(const TraceStats stats, CollectTraceStats(flags->path));
     if (flags->json) {
-      constexpr int kIndent = 2;
-      fmt::print(
-          "{}\n",
-          ToJson(flags->path, stats).dump(kIndent, ' ', false, Json::error_handler_t::replace));
+      ShowJson(ToJson(flags->path, stats), 2);
     } else {
       PrintTraceStats(flags->path, stats, IsVerbose(app));
     }

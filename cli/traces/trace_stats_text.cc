@@ -224,8 +224,7 @@ void PrintTransferSummary(const TraceStats& stats) {
     fmt::print("no transfers between ranks\n");
     return;
   }
-  fmt::print("transfers: {}, in {}\n", fmt::join(parts, ", "),
-             Counted(stats.groups.size(), "group"));
+  fmt::print("transfers: {}, in {}\n", fmt::join(parts, ", "), Counted(stats.group_count, "group"));
 }
 
 // The ranges of most time, and how many more there are.

@@ -10,6 +10,7 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
+#include "cli/program/show_json.h"
 #include "cli/traces/timing_text.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
@@ -73,7 +74,7 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
   }
   REPRISE_ASSIGN(subject.set, TraceSet::OpenPresent(path));
   const TraceSet& set = *subject.set;
-  if (!set.missing.empty() && set.files.size() > 1 && !some_ranks) {
+  if (!set.missing.empty() && set.RankCount() > 1 && !some_ranks) {
     return BadInput(fmt::format("{}: {}", path, set.MissingRanks()));
   }
   // Content that someone changed is a finding like others.
@@ -184,7 +185,7 @@ void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
       json["timing"].back()["path"] = subject.path;
     }
   }
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  ShowJson(json, 2);
 }
 
 void PrintMessages(const char* what, const std::vector<std::string>& messages, bool verbose) {

@@ -54,7 +54,7 @@ void Compare(const MatchedGroup& group, int from, const std::string& text,
   if (const Transfers* mine = Between(group, true, position)) {
     parts[key.destination] = {.length = mine->size(), .known = {mine->begin(), mine->end()}};
   }
-  if (auto mismatch = CheckSequence(key, parts, place.ranks)) {
+  if (auto mismatch = CheckSequence(key, parts, place.ranks, place.ranks)) {
     findings.push_back({key, mismatch->position, 0, std::move(mismatch->text)});
   }
 }

@@ -2,6 +2,7 @@
 #include "collectives/matching/matching.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "collectives/matching/sequence_check.h"
 #include "collectives/matching/splits.h"
@@ -61,14 +62,58 @@ std::optional<SequenceMismatch> CheckOne(const std::vector<std::vector<PlannedTr
       part.known.push_back(&plan[position]);
     }
   }
-  return CheckSequence(key, parts, ranks);
+  return CheckSequence(key, parts, ranks, ranks);
 }
+
+// A pair, or blocks of several sizes.
+bool HasPlaces(const CommSpec& spec) { return IsPointToPoint(spec.kind) || HasSplits(spec); }
 
 }  // namespace
 
 void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
                     const RanksOfGroup& ranks_of_group) {
   ForEachCollective(plans, ranks_of_group, FillSplits);
+}
+
+bool DependOnPosition(const PlansOfSome& plans) {
+  const std::vector<PlannedTransfer>& first = *plans.begin()->second;
+  return std::ranges::any_of(plans, [&](const auto& entry) {
+    const std::vector<PlannedTransfer>& plan = *entry.second;
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+      const CommSpec& spec = plan[i].spec;
+      // Different shares become splits (CompleteSplits).
+      if (HasPlaces(spec) ||
+          (HasShares(spec.kind) && i < first.size() && HasShares(first[i].spec.kind) &&
+           ShareOf(spec) != ShareOf(first[i].spec))) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
+Status MatchAlike(const PlansOfSome& plans, std::int32_t group_size) {
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(group_size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<std::int32_t> compared;
+  std::map<SequenceKey, std::map<std::int32_t, MemberSequence>> sequences;
+  for (const auto& [position, plan] : plans) {
+    compared.push_back(position);
+    for (const auto& [key, places] : SequencesOf(*plan, position)) {
+      MemberSequence& part = sequences[key][position];
+      part.length = places.size();
+      for (const std::size_t place : places) {
+        part.known.push_back(&(*plan)[place]);
+      }
+    }
+  }
+  std::vector<std::string> texts;
+  for (const auto& [key, parts] : sequences) {
+    if (auto mismatch = CheckSequence(key, parts, ranks, compared)) {
+      texts.push_back(std::move(mismatch->text));
+    }
+  }
+  return ReportMismatches(texts, texts.size());
 }
 
 Status MatchTransfers(const std::vector<std::vector<PlannedTransfer>>& plans,

@@ -1,6 +1,8 @@
 // The check before a replay: what would hang or corrupt is refused, and explained.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <vector>
 
 #include "collectives/communicator.h"
@@ -24,6 +26,13 @@ void CompleteSplits(std::vector<std::vector<PlannedTransfer>>& plans,
 // first mismatch is reported, the rest counted.
 [[nodiscard]] Status MatchTransfers(const std::vector<std::vector<PlannedTransfer>>& plans,
                                     const RanksOfGroup& ranks_of_group);
+
+// Of one group of many members that do the same: `plans` has those of some, by position in the
+// group, and each other member's plan is equal to one of these. MatchAlike says what MatchTransfers
+// would of all of them, as long as nothing depends on the position: DependOnPosition is false.
+using PlansOfSome = std::map<std::int32_t, const std::vector<PlannedTransfer>*>;
+[[nodiscard]] bool DependOnPosition(const PlansOfSome& plans);
+[[nodiscard]] Status MatchAlike(const PlansOfSome& plans, std::int32_t group_size);
 
 // Both with every rank of a run holding only its own plan, with the same outcome and messages on
 // all of them. Collective over all ranks; `mine` is this rank's plan in issue order. `rounds` holds

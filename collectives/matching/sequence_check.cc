@@ -60,7 +60,7 @@ std::string OrderHint(std::size_t n, const SequenceMember& a, const SequenceMemb
 class SequenceCheck {
  public:
   SequenceCheck(const SequenceKey& key, const std::map<std::int32_t, MemberSequence>& parts,
-                std::span<const std::int32_t> ranks)
+                std::span<const std::int32_t> ranks, std::span<const std::int32_t> compared)
       : key_(key), ranks_(ranks) {
     static const MemberSequence none;
     const auto add = [&](std::int32_t rank) {
@@ -71,7 +71,7 @@ class SequenceCheck {
       add(key.source);
       add(key.destination);
     } else {
-      std::ranges::for_each(ranks, add);
+      std::ranges::for_each(compared, add);
     }
   }
 
@@ -124,9 +124,9 @@ class SequenceCheck {
 
   [[nodiscard]] std::string CheckEach(std::size_t n) const {
     for (std::size_t i = 0; i < members_.size(); ++i) {
-      // A group's members are its ranks in order; a pair's have to be looked up.
-      const int rank =
-          key_.IsPointToPoint() ? PositionOf(members_[i].rank, ranks_) : static_cast<int>(i);
+      // All members are the group's ranks in order; some of them have to be looked up.
+      const bool all = members_.size() == ranks_.size() && !key_.IsPointToPoint();
+      const int rank = all ? static_cast<int>(i) : PositionOf(members_[i].rank, ranks_);
       std::string what =
           LayoutText(key_, n, *members_[i].part.At(n), {.ranks = ranks_, .rank = rank});
       if (!what.empty()) {
@@ -205,8 +205,9 @@ SequenceMismatch WithRest(std::size_t n, std::string text, std::size_t longest) 
 
 std::optional<SequenceMismatch> CheckSequence(const SequenceKey& key,
                                               const std::map<std::int32_t, MemberSequence>& parts,
-                                              std::span<const std::int32_t> ranks) {
-  return SequenceCheck(key, parts, ranks).Run();
+                                              std::span<const std::int32_t> ranks,
+                                              std::span<const std::int32_t> compared) {
+  return SequenceCheck(key, parts, ranks, compared).Run();
 }
 
 Status ReportMismatches(const std::vector<std::string>& texts, std::size_t mismatches) {

@@ -57,10 +57,11 @@ struct SequenceMismatch {
 // Adds how many positions of a sequence as long as `longest` were not looked at.
 [[nodiscard]] SequenceMismatch WithRest(std::size_t n, std::string text, std::size_t longest);
 
-// The first mismatch of a sequence whose members' parts are known completely.
+// The first mismatch of a sequence whose members' parts are known completely. `ranks`: those of its
+// group; `compared`: the members that are looked at.
 [[nodiscard]] std::optional<SequenceMismatch> CheckSequence(
     const SequenceKey& key, const std::map<std::int32_t, MemberSequence>& parts,
-    std::span<const std::int32_t> ranks);
+    std::span<const std::int32_t> ranks, std::span<const std::int32_t> compared);
 
 // "the ranks' transfers do not match:" and the first 20; `mismatches` counts all.
 [[nodiscard]] Status ReportMismatches(const std::vector<std::string>& texts,

@@ -158,9 +158,9 @@ std::vector<Graph::Index> After(std::size_t nodes, const std::vector<Graph::Inde
 }  // namespace
 
 Result<Ranks> LoadRanks(const std::string& directory) {
-  REPRISE_ASSIGN(TraceSet set, TraceSet::Open(directory));
-  Ranks ranks{.directory = directory, .name = set.name, .groups = std::move(set.groups)};
-  for (const auto& [rank, file] : set.files) {
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::Open(directory));
+  Ranks ranks{.directory = directory, .name = set.name, .groups = set.Groups()};
+  for (const auto& [rank, file] : set.RankPaths()) {
     REPRISE_ASSIGN(Graph graph, Graph::Load(file));
     if (graph.metadata().rank != rank) {
       return BadInput(fmt::format("{}: its header says rank {}, its name {}", file,

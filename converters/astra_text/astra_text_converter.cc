@@ -1,12 +1,14 @@
 // ASTRA-sim's text workloads: one file says what every rank does.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "converters/astra_text/iterations.h"
 #include "converters/converter.h"
 #include "converters/finish_trace.h"
 #include "converters/output_files.h"
+#include "core/input_file.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -39,11 +41,13 @@ Result<std::int32_t> RanksOf(const ConvertRequest& request, const Workload& work
         "give --ranks N",
         request.input_file));
   }
-  if (*workload.ranks > kMaxRanks) {
-    return BadInput(
-        fmt::format("{}: line 1: all_gpus: {}: at most {} ranks are converted; give "
-                    "fewer with --ranks",
-                    request.input_file, *workload.ranks, kMaxRanks));
+  const auto most =
+      static_cast<std::int64_t>(std::min<std::uint64_t>(CurrentInputLimits().files, kMaxRanks));
+  if (*workload.ranks > most) {
+    return BadInput(fmt::format(
+        "{}: line 1: all_gpus: {}: at most {} ranks are converted, each to a file; give "
+        "the number with --ranks, or --limits files=…",
+        request.input_file, *workload.ranks, most));
   }
   return static_cast<std::int32_t>(*workload.ranks);
 }

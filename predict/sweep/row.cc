@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <utility>
 #include <variant>
 
 #include "core/json_fields.h"
@@ -86,7 +88,14 @@ void AddFields(const RowField (&fields)[kCount], const SweepRow& row, Json& json
   }
 }
 
-// Members that are missing or null stay as they are. False: one is of another type.
+// Counts, bytes and times are not negative.
+bool IsCount(const Json& json) {
+  return json.is_number_integer() &&
+         (json.is_number_unsigned() ? std::in_range<std::int64_t>(json.get<std::uint64_t>())
+                                    : json.get<std::int64_t>() >= 0);
+}
+
+// Members that are missing or null stay as they are. False: one is of another type or out of range.
 template <std::size_t kCount>
 bool TakeFields(const RowField (&fields)[kCount], const Json& json, SweepRow& row) {
   bool ok = true;
@@ -99,11 +108,11 @@ bool TakeFields(const RowField (&fields)[kCount], const Json& json, SweepRow& ro
         [&](auto member) {
           using Value = std::decay_t<decltype(row.*member)>;
           if constexpr (std::is_same_v<Value, std::optional<std::int64_t>>) {
-            ok = ok && at->is_number_integer();
-            row.*member = at->is_number_integer() ? std::optional(at->template get<std::int64_t>())
-                                                  : std::nullopt;
+            const bool whole = IsCount(*at);
+            ok = ok && whole;
+            row.*member = whole ? std::optional(at->template get<std::int64_t>()) : std::nullopt;
           } else if constexpr (std::is_same_v<Value, std::optional<double>>) {
-            ok = ok && at->is_number();
+            ok = ok && at->is_number() && std::isfinite(at->template get<double>());
             row.*member =
                 at->is_number() ? std::optional(at->template get<double>()) : std::nullopt;
           } else if constexpr (std::is_same_v<Value, std::optional<bool>>) {

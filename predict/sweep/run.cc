@@ -1,18 +1,27 @@
 #include "predict/sweep/run.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <sys/file.h>
 
+#include <cerrno>
 #include <climits>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 
+#include "core/file_descriptor.h"
+#include "core/input_file.h"
 #include "core/json_fields.h"
 #include "core/parallel.h"
 #include "core/parse_json.h"
+#include "core/text.h"
 #include "et_schema/output_file.h"
+#include "et_schema/trace_set.h"
 #include "predict/sweep/figures.h"
 #include "report/page/html.h"
 
@@ -21,11 +30,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kLineBegin = R"({"xxh128":")";
+constexpr std::string_view kLineMiddle = R"(","row":)";
+constexpr std::size_t kHashDigits = 32;
+constexpr std::uint64_t kMaxRowsBytes = std::uint64_t{4} << 30;  // a million rows
+
+// A line of kSweepRowsFile: the row with the checksum of its text.
+std::string LineOf(const std::string& row) {
+  return fmt::format("{}{}{}{}}}\n", kLineBegin, HashOfText(row), kLineMiddle, row);
+}
+
+// The row's text; nothing: the line is none of LineOf's, or changed.
+std::optional<std::string_view> RowOfLine(std::string_view line) {
+  constexpr std::size_t kBefore = kLineBegin.size() + kHashDigits + kLineMiddle.size();
+  if (line.size() <= kBefore || !line.starts_with(kLineBegin) || !line.ends_with('}') ||
+      line.substr(kLineBegin.size() + kHashDigits, kLineMiddle.size()) != kLineMiddle) {
+    return std::nullopt;
+  }
+  const std::string_view row = line.substr(kBefore, line.size() - kBefore - 1);
+  return line.substr(kLineBegin.size(), kHashDigits) == HashOfText(row) ? std::optional(row)
+                                                                        : std::nullopt;
+}
+
 class SweepRun {
  public:
   explicit SweepRun(const SweepRequest& request) : request_(request), sweep_(*request.sweep) {}
 
   Result<SweepTable> Run() {
+    REPRISE_TRY(LockDirectory());
     REPRISE_TRY(OpenRows());
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < sweep_.jobs.size(); ++i) {
@@ -52,31 +84,59 @@ class SweepRun {
     return ConfigurationText(sweep_.keys, sweep_.jobs[i].values);
   }
 
-  // Of an earlier sweep with the same settings, its rows; a last line that is not whole is left
-  // out.
+  // Two sweeps at a time would write into each other's rows. The lock ends with the process.
+  Status LockDirectory() {
+    std::error_code error;
+    fs::create_directories(request_.directory, error);
+    directory_ =
+        FileDescriptor(::open(request_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory_.get() < 0) {
+      return EnvironmentError(
+          fmt::format("{}: cannot be opened: {}", request_.directory, std::strerror(errno)));
+    }
+    // Some file systems have no locks: then nothing is known of others.
+    return ::flock(directory_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+               ? Status{}
+               : UsageError(fmt::format("another sweep writes into {}; wait for its end, or give "
+                                        "another -o",
+                                        request_.directory));
+  }
+
+  // Of an earlier sweep with the same settings, its rows; a last line that was cut off is left out.
+  Status ReadRows(const Json& header) {
+    REPRISE_ASSIGN(const std::string text, ReadText(RowsPath(), kMaxRowsBytes));
+    std::vector<std::string_view> lines = SplitText(text, '\n');
+    const Json first = ParseJson<Json>(lines.front(), false);
+    if (!first.is_object() || first != header) {  // what is no JSON is not unequal to anything
+      return UsageError(fmt::format(
+          "{} holds a sweep of another job, machine or version of reprise; give another "
+          "directory, or --force to replace it",
+          request_.directory));
+    }
+    lines.pop_back();  // after the last line end
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      const std::string origin = fmt::format("{}: line {}", RowsPath(), i + 1);
+      const std::optional<std::string_view> of_line = RowOfLine(lines[i]);
+      if (!of_line) {
+        return BadInput(fmt::format(
+            "{}: damaged or changed: its checksum is not that of the row; remove the line to "
+            "predict the row again, or give --force to predict all",
+            origin));
+      }
+      REPRISE_ASSIGN(SweepRow row, ParseRow(sweep_.keys, ParseJson<Json>(*of_line, false), origin));
+      std::string configuration = ConfigurationText(sweep_.keys, row.values);
+      done_.insert_or_assign(std::move(configuration), std::move(row));
+    }
+    return {};
+  }
+
   Status OpenRows() {
     std::error_code error;
     const Json header = {
-        {"format", "reprise-sweep"}, {"version", 2}, {"settings", request_.settings}};
+        {"format", "reprise-sweep"}, {"version", 3}, {"settings", request_.settings}};
     if (fs::exists(RowsPath(), error) && !request_.force) {
-      std::ifstream in(RowsPath());
-      std::string line;
-      std::getline(in, line);
-      if (ParseJson<Json>(line, false) != header) {
-        return UsageError(fmt::format(
-            "{} holds a sweep of another job, machine or version of reprise; give another "
-            "directory, or --force to replace it",
-            request_.directory));
-      }
-      while (std::getline(in, line)) {
-        if (Result<SweepRow> row =
-                ParseRow(sweep_.keys, ParseJson<Json>(line, false), RowsPath())) {
-          std::string text = ConfigurationText(sweep_.keys, row->values);
-          done_.insert_or_assign(std::move(text), std::move(*row));
-        }
-      }
+      REPRISE_TRY(ReadRows(header));
     }
-    fs::create_directories(request_.directory, error);
     for (const char* const name :
          {kSweepCsvFile, kSweepTableFile, kSweepPageFile, kSweepFiguresFile}) {
       if (request_.force) {  // where this sweep is ended early, they would be the old one's
@@ -93,7 +153,7 @@ class SweepRun {
   }
 
   void WriteRow(const SweepRow& row) {
-    file_ << RowJson(sweep_.keys, row).dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+    file_ << LineOf(RowJson(sweep_.keys, row).dump(-1, ' ', false, Json::error_handler_t::replace));
     file_.flush();  // an interrupted sweep continues from here
   }
 
@@ -167,6 +227,7 @@ class SweepRun {
 
   const SweepRequest& request_;
   const Sweep& sweep_;
+  FileDescriptor directory_;  // holds the lock
   std::ofstream file_;
   std::map<std::string, SweepRow> done_;  // by configuration
   SweepProgress progress_;

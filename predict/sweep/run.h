@@ -11,8 +11,8 @@
 
 namespace reprise {
 
-// The rows as they were simulated, one JSON object a line: a sweep that was ended goes on from
-// them.
+// The rows as they were simulated, one JSON object a line, with its checksum: a sweep that was
+// ended goes on from them.
 inline constexpr char kSweepRowsFile[] = "rows.jsonl";
 inline constexpr char kSweepCsvFile[] = "sweep.csv", kSweepPageFile[] = "index.html",
                       kSweepFiguresFile[] = "figures.html";
@@ -37,7 +37,8 @@ struct SweepRequest {
 
 // Writes kSweepRowsFile while it runs, then the tables, the page and the figures. Jobs that cannot
 // be stand in the table with the reason: that is no error, unless none can be (bad input). Usage:
-// the directory holds a sweep with other settings.
+// the directory holds a sweep with other settings, or another process writes one. Bad input: a row
+// of an earlier sweep is damaged.
 [[nodiscard]] Result<SweepTable> RunSweep(const SweepRequest& request);
 
 }  // namespace reprise

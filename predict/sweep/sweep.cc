@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/input_file.h"
 #include "core/nearest.h"
 #include "core/shown_text.h"
 #include "core/text.h"
@@ -86,8 +87,9 @@ Result<Sweep> SweepOfJob(const JobOptions& job, const std::vector<std::string>& 
   std::size_t count = 1;
   for (const SweepKey& key : sweep.keys) {
     count *= key.values.size();
-    if (count > kMaxSweepJobs) {
-      return UsageError(fmt::format("more than {} configurations", kMaxSweepJobs));
+    if (const std::uint64_t most = CurrentInputLimits().jobs; count > most) {
+      return UsageError(
+          fmt::format("more than {} configurations; --limits jobs=… raises the limit", most));
     }
   }
   for (std::size_t i = 0; i < count; ++i) {

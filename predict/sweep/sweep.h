@@ -13,8 +13,6 @@
 
 namespace reprise {
 
-inline constexpr std::size_t kMaxSweepJobs = 1'000'000;
-
 struct SweepKey {
   std::string name;
   std::vector<std::string> values;

@@ -44,7 +44,8 @@ class SweepFile {
 
   Result<Sweep> Read(const Json& json) {
     REPRISE_TRY(CheckFields(json, "the sweep", kSweepFields));
-    if (json.value("format", "") != "reprise-sweep-file" || json.value("version", 0) != 1) {
+    if (json.value("format", Json()) != "reprise-sweep-file" ||
+        json.value("version", Json()) != 1) {
       return Wrong("expected \"format\": \"reprise-sweep-file\" and \"version\": 1");
     }
     if (!json.contains("models") || !json["models"].is_array() || json["models"].empty()) {
@@ -221,8 +222,9 @@ class SweepFile {
   // All values of the varied keys from the k-th on.
   Status AddVaried(const SweepJob& job, std::size_t k) {
     if (k == varied_.size()) {
-      if (sweep_.jobs.size() == kMaxSweepJobs) {
-        return Wrong(fmt::format("more than {} configurations", kMaxSweepJobs));
+      if (const std::uint64_t most = CurrentInputLimits().jobs; sweep_.jobs.size() >= most) {
+        return Wrong(
+            fmt::format("more than {} configurations; --limits jobs=… raises the limit", most));
       }
       sweep_.jobs.push_back(job);
       return {};

@@ -29,7 +29,7 @@ Result<RankPart> LoadPart(const TraceSet& set, const RankMapping& mapping, std::
                           const PlanOptions& options) {
   const std::int32_t replayed = mapping.replayed.at(static_cast<std::size_t>(rank));
   REPRISE_TRY(set.VerifyFile(replayed));
-  REPRISE_ASSIGN(Graph graph, Graph::Load(set.files.at(replayed)));
+  REPRISE_ASSIGN(Graph graph, Graph::Load(set.RankPath(replayed)));
   REPRISE_TRY(CheckStreams(graph, options.streams));
   RankPart part{.graph = std::move(graph)};
   part.recorded_nodes = part.graph.size();

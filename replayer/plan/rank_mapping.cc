@@ -30,7 +30,7 @@ void IndexRunRanks(RankMapping& mapping) {
 }
 
 void ShrinkGroups(const TraceSet& set, RankMapping& mapping) {
-  for (const auto& [id, group] : set.groups) {
+  for (const auto& [id, group] : set.GroupsOf(mapping.replayed)) {
     MappedGroup mapped{.recorded = group.ranks, .description = group.description};
     for (const std::int32_t recorded : group.ranks) {
       if (const std::int32_t run_rank = mapping.RunRankOf(recorded); run_rank >= 0) {
@@ -44,7 +44,7 @@ void ShrinkGroups(const TraceSet& set, RankMapping& mapping) {
 }
 
 void SpreadGroups(const TraceSet& set, std::int32_t trace_rank, int size, RankMapping& mapping) {
-  for (const auto& [id, group] : set.groups) {
+  for (const auto& [id, group] : set.GroupsOf({trace_rank})) {
     const auto member = std::find(group.ranks.begin(), group.ranks.end(), trace_rank);
     if (member == group.ranks.end()) {
       continue;
@@ -77,13 +77,9 @@ bool SpreadTransfer(const RankMapping& mapping, std::int32_t rank, CommSpec& spe
 Status CheckPresent(const TraceSet& set, const std::vector<std::int32_t>& ranks,
                     std::string_view flag) {
   for (const std::int32_t rank : ranks) {
-    if (!set.files.contains(rank)) {
-      std::vector<std::int32_t> present;
-      for (const auto& [there, path] : set.files) {
-        present.push_back(there);
-      }
+    if (!set.HasRank(rank)) {
       return UsageError(fmt::format("{}: {} has no file of rank {}; there are ranks {}", flag,
-                                    set.directory, rank, NumbersText(present)));
+                                    set.directory, rank, NumbersText(set.Ranks())));
     }
   }
   return {};
@@ -105,14 +101,10 @@ Result<TraceSet> OpenChosen(const std::string& directory, const PartOptions& par
   if (part.ranks.empty() && !part.one_trace) {
     REPRISE_ASSIGN(TraceSet set, TraceSet::OpenPresent(directory));
     if (!set.missing.empty()) {
-      std::vector<std::int32_t> present;
-      for (const auto& [rank, path] : set.files) {
-        present.push_back(rank);
-      }
       return BadInput(fmt::format(
           "{}: {}; bring the others, or choose what is there with --ranks {}: what it exchanges "
           "with the others then takes its recorded time",
-          directory, set.MissingRanks(), NumbersText(present)));
+          directory, set.MissingRanks(), NumbersText(set.Ranks())));
     }
     return set;
   }
@@ -132,7 +124,7 @@ Result<RankMapping> MapRanks(const TraceSet& set, const PlanOptions& options, in
   mapping.sizes =
       part.group_sizes.value_or(part.one_trace ? GroupSizes::kScale : GroupSizes::kKeep);
   if (part.one_trace) {
-    const std::int32_t trace_rank = part.trace_rank.value_or(set.files.begin()->first);
+    const std::int32_t trace_rank = part.trace_rank.value_or(set.Ranks().front());
     mapping.replayed.assign(static_cast<std::size_t>(size), trace_rank);
     mapping.changes = true;
     IndexRunRanks(mapping);

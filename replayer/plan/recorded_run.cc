@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -52,12 +53,15 @@ std::vector<StepRecord> StepsOf(const Graph& graph, const RankClock& clock) {
   return records;
 }
 
-std::vector<CollectiveInfo> TransfersIn(const Graph& graph, const Plan& plan, const TraceSet& set) {
+using Groups = std::map<std::string, ProcessGroup>;
+
+std::vector<CollectiveInfo> TransfersIn(const Graph& graph, const Plan& plan,
+                                        const Groups& groups) {
   std::vector<CollectiveInfo> infos;
   for (const Graph::Index i : plan.transfers) {
     const CommSpec& spec = *graph.comm(i);
-    const auto group = set.groups.find(spec.group);
-    const std::size_t members = group == set.groups.end() ? 1 : group->second.ranks.size();
+    const auto group = groups.find(spec.group);
+    const std::size_t members = group == groups.end() ? 1 : group->second.ranks.size();
     infos.push_back({.node_id = graph.id(i),
                      .spec = spec,
                      .group_size = static_cast<std::int32_t>(std::max<std::size_t>(members, 1)),
@@ -80,7 +84,7 @@ RankFacts FactsOf(const Graph& graph) {
   return facts;
 }
 
-Result<RankData> RankOf(const Graph& graph, const TraceSet& set, std::int64_t origin_ns) {
+Result<RankData> RankOf(const Graph& graph, const Groups& groups, std::int64_t origin_ns) {
   PlanOptions options;
   options.default_op_mode = options.default_comm_mode = ReplayMode::kTimed;
   options.assume_groups = true;
@@ -93,7 +97,7 @@ Result<RankData> RankOf(const Graph& graph, const TraceSet& set, std::int64_t or
                 .weights = CountWeights(graph),
                 .placement = graph.metadata().placement,
                 .edges = DescribeEdges(graph),
-                .collectives = TransfersIn(graph, plan, set),
+                .collectives = TransfersIn(graph, plan, groups),
                 .steps = StepsOf(graph, clock),
                 .host = graph.metadata().placement.host,
                 .closed = true,
@@ -117,8 +121,9 @@ Result<RunData> ReadRecordedRun(const std::string& path) {
                                   "simulate the set, and take the run"));
   std::vector<Graph> graphs;
   std::vector<const Graph*> pointers;
-  graphs.reserve(set.files.size());
-  for (const auto& [rank, file] : set.files) {
+  const std::map<std::int32_t, std::string> files = set.RankPaths();
+  graphs.reserve(files.size());
+  for (const auto& [rank, file] : files) {
     REPRISE_TRY(set.VerifyFile(rank));
     REPRISE_ASSIGN(Graph graph, Graph::Load(file));
     graphs.push_back(std::move(graph));
@@ -145,12 +150,13 @@ Result<RunData> ReadRecordedRun(const std::string& path) {
     run.notes.push_back(set.MissingRanks());
   }
   const std::int64_t origin_ns = OriginNs(pointers);
-  const auto ranks = static_cast<std::size_t>(set.files.rbegin()->first) + 1;
+  const Groups groups = set.Groups();
+  const auto ranks = static_cast<std::size_t>(files.rbegin()->first) + 1;
   manifest.hosts.resize(ranks);
   manifest.devices.resize(ranks);
-  for (const auto& [rank, file] : set.files) {
+  for (const auto& [rank, file] : files) {
     const Graph& graph = *pointers[run.ranks.size()];
-    REPRISE_ASSIGN(RankData data, RankOf(graph, set, origin_ns));
+    REPRISE_ASSIGN(RankData data, RankOf(graph, groups, origin_ns));
     data.rank = rank;
     manifest.hosts[static_cast<std::size_t>(rank)] = data.host;
     manifest.devices[static_cast<std::size_t>(rank)] = data.facts.device;

@@ -184,5 +184,42 @@ TEST(CompleteSplits, LeavesEvenAndContradictingOnesAlone) {
   EXPECT_EQ(plans, before);
 }
 
+// Of members that do the same the first says what all say; what depends on the place is told apart.
+TEST(MatchAlike, SaysWhatAllMembersWould) {
+  const auto gather = [](std::int64_t all) {
+    return CommSpec{.kind = CommKind::kAllGather, .group = "0", .in_bytes = 8, .out_bytes = all};
+  };
+  const CommSpec broadcast{
+      .kind = CommKind::kBroadcast, .group = "0", .in_bytes = 8, .out_bytes = 8, .root = 1};
+  const auto all = [](const std::string&) { return std::vector<std::int32_t>{0, 1, 2, 3}; };
+  struct Case {
+    std::vector<CommSpec> first, second;
+    const char* wrong;
+  };
+  const Case cases[] = {{{AllReduce(8), gather(32)}, {AllReduce(8), gather(32)}, ""},
+                        {{gather(24)}, {gather(24)}, "x 4 ranks: 24 against 32"},
+                        {{broadcast}, {broadcast}, ""},
+                        {{AllReduce(8)}, {AllReduce(16)}, "in_bytes 8 vs 16"},
+                        {{AllReduce(8), AllReduce(8)}, {AllReduce(8)}, "no counterpart on rank 1"},
+                        {{AllReduce(8)}, {}, "no counterpart on rank 1"},
+                        {{}, {}, ""}};
+  for (const Case& one : cases) {
+    const Plans plans = PlansOf({one.first, one.second, one.first, one.second});
+    const PlansOfSome some = {{0, &plans[0]}, {1, &plans[1]}};
+    EXPECT_FALSE(DependOnPosition(some));
+    for (const Status& status : {MatchAlike(some, 4), MatchTransfers(plans, all)}) {
+      EXPECT_THAT(status ? "" : status.error().message, HasSubstr(one.wrong));
+      EXPECT_EQ(status.has_value(), *one.wrong == '\0');
+    }
+  }
+  CommSpec other = gather(32);
+  other.in_bytes = 4;
+  CommSpec splits{.kind = CommKind::kAllToAll, .group = "0", .in_splits = {1, 2, 1, 0}};
+  for (const CommSpec& spec : {Send(1, 8), Recv(0, 8), splits, other}) {
+    const Plans plans = PlansOf({{gather(32)}, {spec}});
+    EXPECT_TRUE(DependOnPosition({{0, &plans[0]}, {1, &plans[1]}}));
+  }
+}
+
 }  // namespace
 }  // namespace reprise

@@ -52,6 +52,8 @@ TEST(InputFile, LimitsAreGivenByName) {
   EXPECT_EQ(limits->ratio, 10'000U);
   EXPECT_EQ(limits->depth, 9U);
   EXPECT_EQ(limits->bytes, InputLimits().bytes);
+  EXPECT_EQ(ParseInputLimits("ranks=7")->ranks, 7U);
+  EXPECT_NE(InputLimitNames().find(", ranks, "), std::string::npos);
   EXPECT_GT(ParseInputLimits("none")->ratio, std::uint64_t{1} << 60);
   for (const char* text : {"", "ratio", "ratio=", "ratio=x", "ratio=0", "size=1", "ratio=1e99"}) {
     EXPECT_FALSE(ParseInputLimits(text)) << text;

@@ -398,6 +398,8 @@ class HostileTextTest(program.ProgramTest):
         outputs = [self.run_program("convert", capture, "-o", trace, *more) for more in ([], ["--force", "-v"])]
         outputs += [self.run_program("stats", trace, "-v"), self.run_program("validate", trace, "-v"),
                     self.run_program("audit", trace, "--all", expect=1),
+                    *[self.run_program(command, trace, "--json", expect=expect)
+                      for command, expect in (("stats", 0), ("validate", 0), ("audit", 1))],
                     self.run_program("simulate", trace, "--machine", "recorded", "-o", run), self.run_program("report", run, "--full")]
         shutil.copytree(run, self.dir / "run2")
         outputs += [self.run_program("compare", run, self.dir / "run2", "--markdown")]

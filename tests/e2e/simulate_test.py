@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """reprise simulate: captured sets on their own machine and on others."""
 import csv
+import ctypes
 import json
 import pathlib
 import sqlite3
@@ -9,7 +10,6 @@ import sys
 import browser
 import program
 from program import TRACES, ProgramTest
-
 
 
 def number(value, unit, **more):
@@ -24,6 +24,18 @@ def cpu_machine(devices):
                        "vector": {"float32": number(100, "GFLOP/s")}},
             "node": {"devices": number(devices, "1")},
             "links": {"bus": {"bandwidth": number(4, "GB/s", per="device", ways="one"), "latency": number(20, "us")}}}
+
+
+class Xxh128(ctypes.Structure):
+    _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+
+def xxh128(data):
+    """As the rows of a sweep have it: of the library that the program uses."""
+    function = ctypes.CDLL("libxxhash.so.0").XXH3_128bits
+    function.restype, function.argtypes = Xxh128, [ctypes.c_char_p, ctypes.c_size_t]
+    value = function(data, len(data))
+    return f"{value.high:016x}{value.low:016x}"
 
 
 class SimulateTest(ProgramTest):
@@ -343,9 +355,14 @@ class SimulateTest(ProgramTest):
                              [row["configuration"] for row in rows])
         # A sweep that was ended in the middle of a line goes on: what is there is taken, and nothing else.
         lines = (self.dir / "sweep" / "rows.jsonl").read_text().splitlines(keepends=True)
-        marked = json.loads(lines[1])
+        marked = json.loads(lines[1])["row"]
         marked["step_time_ns"] = 7
-        (self.dir / "sweep" / "rows.jsonl").write_text(lines[0] + json.dumps(marked) + "\n" + lines[2][:40])
+        changed = json.loads(lines[1]) | {"row": marked}
+        (self.dir / "sweep" / "rows.jsonl").write_text(lines[0] + json.dumps(changed, separators=(",", ":")) + "\n")
+        self.assertIn("rows.jsonl: line 2: damaged or changed", self.sweep(*keys, expect=3).stderr)
+        row = json.dumps(marked, separators=(",", ":"))
+        line = f'{{"xxh128":"{xxh128(row.encode())}","row":{row}}}\n'
+        (self.dir / "sweep" / "rows.jsonl").write_text(lines[0] + line + lines[2][:40])
         again = json.loads(self.sweep(*keys, "--json").stdout)["configurations"]
         self.assertEqual([row["step_time_ns"] for row in again if row["configuration"] == marked["configuration"]], [7])
         self.assertEqual({row["configuration"]: row.get("step_time_ns") for row in again} | {marked["configuration"]: 0},

@@ -50,6 +50,56 @@ TEST(RankClasses, GroupsFollowTheMesh) {
   }
 }
 
+// One member by its position, and back, agree with the list of all.
+TEST(RankClasses, PositionsAreThoseOfTheList) {
+  const RankClasses by_rule = MeshClasses();
+  const ScratchDirectory scratch;
+  ASSERT_TRUE(by_rule.Write(scratch.path()));  // as lists
+  const auto by_lists = RankClasses::Read(scratch.path());
+  ASSERT_TRUE(by_lists) << by_lists.error().message;
+  for (const RankClasses* classes : {&by_rule, &*by_lists}) {
+    EXPECT_EQ(classes->MembersByRole(), by_rule.MembersByRole());
+    for (std::int32_t rank = 0; rank < 24; ++rank) {
+      for (const GroupRole& role : classes->roles()) {
+        const auto group = classes->GroupOf(role.role, rank);
+        for (std::size_t i = 0; group && i < group->ranks.size(); ++i) {
+          CommSpec spec{
+              .kind = CommKind::kSend, .group = role.role, .peer = static_cast<std::int32_t>(i)};
+          ASSERT_TRUE(classes->Resolve(rank, spec));
+          EXPECT_EQ(spec.peer, group->ranks[i]);
+          EXPECT_EQ(classes->GroupById(spec.group), group);
+          ASSERT_TRUE(classes->Unresolve(rank, spec));
+          EXPECT_EQ(spec.peer, static_cast<std::int32_t>(i));
+          EXPECT_EQ(spec.group, role.role);
+        }
+      }
+    }
+    EXPECT_EQ(classes->GroupsOf({6}).size(), 6U);  // of all ranks, and of five roles
+  }
+  CommSpec spec{.kind = CommKind::kSend, .group = by_rule.GroupOf("tp", 6)->id, .peer = 8};
+  EXPECT_THAT(by_rule.Unresolve(6, spec).error().message, HasSubstr("no member"));
+}
+
+// What has many ranks costs no list of them.
+TEST(RankClasses, AMillionRanksAreRangesOfNumbers) {
+  constexpr std::int32_t kRanks = 1 << 20;
+  const auto classes = RankClasses::Create(kRanks, {{"a.class0.et", {{0, kRanks - 1, 1}}}},
+                                           {{.role = "pairs", .mesh = {2, kRanks / 2}, .axes = {0}},
+                                            {.role = "half", .lists = {{{0, kRanks - 2, 2}}}}});
+  ASSERT_TRUE(classes) << classes.error().message;
+  for (std::int32_t rank = 0; rank < kRanks; ++rank) {
+    CommSpec spec{.kind = CommKind::kSend, .group = "pairs", .peer = 1};
+    ASSERT_TRUE(classes->Resolve(rank, spec));
+    ASSERT_EQ(spec.peer, rank / 2 * 2 + 1);
+    spec = {.kind = CommKind::kBroadcast, .group = "half", .root = kRanks / 2 - 1};
+    ASSERT_EQ(classes->Resolve(rank, spec).has_value(), rank % 2 == 0);
+    ASSERT_EQ(spec.root, rank % 2 == 0 ? kRanks - 2 : kRanks / 2 - 1);
+  }
+  const auto more = RankClasses::Create(kRanks + 1, {{"a.class0.et", {{0, kRanks, 1}}}}, {});
+  ASSERT_FALSE(more);
+  EXPECT_THAT(more.error().message, HasSubstr("--limits ranks="));
+}
+
 TEST(RankClasses, TransfersGetTheRanksOfTheirGroup) {
   const RankClasses classes = MeshClasses();
   CommSpec spec{.kind = CommKind::kSend, .group = "pp", .peer = 2};
@@ -87,6 +137,9 @@ TEST(RankClasses, SayWhatIsWrong) {
       {"\"version\": 1", "\"version\": 2", "version 2"},
       {"\"world_size\": 4", "\"world_size\": -4", "\"world_size\" is -4"},
       {"\"world_size\": 4", "\"world_size\": 99999999999", "\"world_size\" is"},
+      {"[\"0-3\"]}", "[\"0-3\"]}, {\"file\": \"b.class1.et\", \"ranks\": []}", "no ranks"},
+      {"[\"0-3\"]}", "[\"0-2\"]}, {\"file\": \"a.class0.et\", \"ranks\": [\"3\"]}",
+       "two classes have"},
       {"\"0-3\"", "\"0-2\"", "rank 3 is in no class"},
       {"\"0-3\"", "\"0-3\", \"1\"", "rank 1 is in two classes"},
       {"\"0-3\"", "\"0-4\"", "of a world of 4"},

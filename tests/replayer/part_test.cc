@@ -136,8 +136,8 @@ TEST_F(PartTest, RanksAreToldOfTheSetThatOneOfThemReads) {
   const TraceSet told = DecodeSet(EncodeSet(*set));
   EXPECT_EQ(told.directory, set->directory);
   EXPECT_EQ(told.name, set->name);
-  EXPECT_EQ(told.files, set->files);
-  EXPECT_EQ(told.groups, set->groups);
+  EXPECT_EQ(told.RankPaths(), set->RankPaths());
+  EXPECT_EQ(told.Groups(), set->Groups());
   EXPECT_EQ(told.world_size, set->world_size);
   EXPECT_EQ(told.missing, set->missing);
   fs::remove(directory_ / "set" / "small.2.et");

@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{Gpt(std::string(kBatch) + R"(, "layout": {"dp": 4611686018427387904})"),
                "\"dp\" is 4611686018427387904; expected 1 to"},
         Broken{Gpt(std::string(kBatch) + R"(, "layout": {"dp": 2000000})"),
-               "more than 1048576 ranks"},
+               "at most 1048576 without --limits ranks="},
         Broken{Gpt(R"("batch": {"global": 0, "micro": 1})"), "\"global_batch\" is 0"},
         Broken{Gpt(R"("batch": {"global": 8, "micro": -1})"), "\"micro_batch\" is -1"},
         Broken{Gpt(std::string(kBatch) + R"(, "layout": {"ep": 2, "dp": 2})"),

@@ -67,7 +67,7 @@ TEST_P(Schedules, BubbleIsWhatTheorySays) {
   std::vector<Graph> graphs;
   const auto opened = TraceSet::Open(set);
   ASSERT_TRUE(opened) << opened.error().message;
-  for (const auto& [rank, path] : opened->files) {
+  for (const auto& [rank, path] : opened->RankPaths()) {
     auto graph = LoadTimed(path, kForward, kBackward);
     ASSERT_TRUE(graph) << graph.error().message;
     graphs.push_back(std::move(*graph));
@@ -133,7 +133,7 @@ TEST(Schedule, HostWaitsForTheDeviceAfterEachPassAndReceive) {
     ASSERT_TRUE(Generate({.workload = w, .directory = set, .expand = true}));
     const auto opened = TraceSet::Open(set);
     ASSERT_TRUE(opened) << opened.error().message;
-    for (const auto& [rank, path] : opened->files) {
+    for (const auto& [rank, path] : opened->RankPaths()) {
       std::int64_t waits = 0;
       std::int64_t for_receives = 0;
       std::set<std::uint64_t> receives;
@@ -167,11 +167,11 @@ TEST(FoldedSets, EveryRankReadsAsItsExpandedFile) {
     ASSERT_TRUE(folded && expanded);
     EXPECT_NE(folded->classes, nullptr);
     EXPECT_EQ(folded->world_size, expanded->world_size);
-    EXPECT_EQ(folded->groups, expanded->groups);
+    EXPECT_EQ(folded->Groups(), expanded->Groups());
     EXPECT_TRUE(*folded->Verify());
-    for (const auto& [rank, path] : folded->files) {
+    for (const auto& [rank, path] : folded->RankPaths()) {
       EXPECT_TRUE(folded->VerifyFile(rank));
-      EXPECT_EQ(NodesOf(path), NodesOf(expanded->files.at(rank)));
+      EXPECT_EQ(NodesOf(path), NodesOf(expanded->RankPath(rank)));
       EXPECT_EQ((*EtReader::Open(path))->metadata().rank, rank);
     }
     // A class is never taken for a rank.

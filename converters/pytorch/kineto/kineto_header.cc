@@ -6,13 +6,12 @@
 
 #include "converters/json_members.h"
 #include "core/clock.h"
+#include "core/input_file.h"
 
 namespace reprise::pytorch {
 namespace {
 
 using simdjson::dom::element;
-
-constexpr std::int64_t kMaxRanks = 1 << 24;
 
 // "deviceProperties": [{"id": 0, "name": "Tesla V100-SXM2-32GB", …}, …] of all devices of the host.
 // ROCm counts events' devices otherwise: there, the name is certain only if all devices have it.
@@ -57,8 +56,12 @@ Status ReadDistributedInfo(const TextFile& file, std::string_view raw, KinetoTra
   REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
   trace.rank = IdentityNumber(file, root, "rank", 0, diagnostics);
   trace.world_size = IdentityNumber(file, root, "world_size", 1, diagnostics);
-  if (trace.rank > kMaxRanks || trace.world_size > kMaxRanks ||
-      (trace.world_size >= 0 && trace.rank >= trace.world_size)) {
+  for (const std::int64_t ranks : {trace.rank, trace.world_size}) {
+    if (ranks > 0 && static_cast<std::uint64_t>(ranks) > CurrentInputLimits().ranks) {
+      return OverLimit(file.path(), fmt::format("a job of {} ranks", ranks), "ranks");
+    }
+  }
+  if (trace.world_size >= 0 && trace.rank >= trace.world_size) {
     return BadInput(
         fmt::format("{}: rank {} of {} ranks can't be", file.path(), trace.rank, trace.world_size));
   }

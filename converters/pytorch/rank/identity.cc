@@ -10,6 +10,8 @@
 #include <map>
 #include <tuple>
 
+#include "core/input_file.h"
+
 namespace reprise::pytorch {
 namespace {
 
@@ -56,9 +58,9 @@ constexpr std::string_view kGiveOneRun = "give files of one rank and one run";
 
 // The size of the group of all ranks; -1: not recorded.
 std::int32_t HostWorldSize(const HostTrace& host) {
-  constexpr std::int32_t kMaxRanks = 1 << 24;  // beyond: damage
+  const std::uint64_t most = CurrentInputLimits().ranks;  // beyond: damage
   for (const GroupRecord& group : host.groups) {
-    if (group.ranks.empty() && group.size > 0 && group.size <= kMaxRanks) {
+    if (group.ranks.empty() && group.size > 0 && static_cast<std::uint64_t>(group.size) <= most) {
       return group.size;
     }
   }

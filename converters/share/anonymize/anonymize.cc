@@ -138,12 +138,17 @@ struct RankResult {
   Diagnostics unknown;
 };
 
-Status AnonymizeRank(const AnonymizerSetting& setting, const std::string& from,
+Status AnonymizeRank(const AnonymizerSetting& setting, const TraceSet::DistinctRank& rank,
                      const std::string& to, RankResult& result) {
-  REPRISE_ASSIGN(const RankRenaming renaming, RankRenaming::Read(from));
+  REPRISE_ASSIGN(const RankRenaming renaming, RankRenaming::Read(rank.file));
+  // What is wrong would be as wrong in the result, under other numbers.
+  if (const ValidationReport report = ValidateFile(rank.path); !report.errors.empty()) {
+    return BadInput(fmt::format("{}; not anonymized: `reprise validate` shows all that is wrong",
+                                report.errors.front()));
+  }
   Anonymizer anonymizer(setting, renaming);
   REPRISE_ASSIGN(const auto writer, EtWriter::Create(to, anonymizer.Header()));
-  REPRISE_ASSIGN(const auto reader, EtReader::OpenAsItStands(from));
+  REPRISE_ASSIGN(const auto reader, EtReader::OpenAsItStands(rank.file));
   REPRISE_TRY(ForEachRead<Node>(
       *reader, [&](const Node& node) { return writer->Write(anonymizer.Apply(node)); }));
   result.nodes = renaming.nodes;
@@ -188,7 +193,7 @@ Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
   std::vector<RankResult> results(files.size());
   ForEachInParallel(files.size(), [&](std::size_t i) {
     results[i].status =
-        AnonymizeRank(setting, files[i].file, output.Temporary(number(files[i])), results[i]);
+        AnonymizeRank(setting, files[i], output.Temporary(number(files[i])), results[i]);
   });
   AnonymizeReport report;
   for (std::size_t i = 0; i < files.size(); ++i) {

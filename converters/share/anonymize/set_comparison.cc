@@ -52,6 +52,29 @@ bool SameValue(const Value& a, const Value& b, bool results, Renaming<std::int64
   return results || a == b;
 }
 
+// Whether both have groups of the same ranks, under whatever names.
+bool SameMembers(const TraceSet& a, const TraceSet& b) {
+  if ((a.classes != nullptr) != (b.classes != nullptr)) {
+    return false;
+  }
+  if (a.classes) {
+    const std::size_t roles = a.classes->roles().size();
+    bool same = roles == b.classes->roles().size();
+    for (std::size_t role = 0; same && role < roles; ++role) {
+      same = a.classes->GroupsOfRole(role) == b.classes->GroupsOfRole(role);
+    }
+    return same;
+  }
+  const auto all_ranks = [](const TraceSet& set) {
+    std::multiset<std::vector<std::int32_t>> lists;
+    for (const auto& [id, group] : set.groups) {
+      lists.insert(group.ranks);
+    }
+    return lists;
+  };
+  return all_ranks(a) == all_ranks(b);
+}
+
 }  // namespace
 
 class AnonymizedRank {
@@ -183,14 +206,7 @@ std::optional<std::string> SetComparison::Groups(const TraceSet& a, const TraceS
     return fmt::format("{} ranks ({} missing) became {} ({} missing)", a.world_size,
                        a.missing.size(), b.world_size, b.missing.size());
   }
-  const auto all_ranks = [](const TraceSet& set) {
-    std::multiset<std::vector<std::int32_t>> lists;
-    for (const auto& [id, group] : set.groups) {
-      lists.insert(group.ranks);
-    }
-    return lists;
-  };
-  if (all_ranks(a) != all_ranks(b)) {
+  if (!SameMembers(a, b)) {
     return "the process groups have other members, or are others in number";
   }
   const auto class_ranks = [](const TraceSet& set) {
@@ -203,17 +219,20 @@ std::optional<std::string> SetComparison::Groups(const TraceSet& a, const TraceS
   if (class_ranks(a) != class_ranks(b)) {
     return "the files stand for other ranks";
   }
-  groups_a_ = a.groups;
-  groups_b_ = b.groups;
+  a_ = &a;
+  b_ = &b;
   return std::nullopt;
 }
 
 bool SetComparison::SameGroup(const std::string& a, const std::string& b) {
-  const auto group_a = groups_a_.find(a);
-  const auto group_b = groups_b_.find(b);
-  const bool known = group_a != groups_a_.end();
-  return known == (group_b != groups_b_.end()) &&
-         (!known || group_a->second.ranks == group_b->second.ranks) && group_ids_.Pair(a, b);
+  const auto [pair, added] = same_groups_.try_emplace({a, b}, false);
+  if (added) {
+    const std::optional<ProcessGroup> group_a = a_->FindGroup(a);
+    const std::optional<ProcessGroup> group_b = b_->FindGroup(b);
+    pair->second = group_a.has_value() == group_b.has_value() &&
+                   (!group_a || group_a->ranks == group_b->ranks);
+  }
+  return pair->second && group_ids_.Pair(a, b);
 }
 
 std::optional<std::string> SetComparison::Headers(const TraceMetadata& a, const TraceMetadata& b) {

@@ -32,7 +32,8 @@ class Renaming {
 // Not thread-safe.
 class SetComparison {
  public:
-  // Files, world size, groups and classes: as many, of the same ranks, in the same order.
+  // Files, world size, groups and classes: as many, of the same ranks, in the same order. Both sets
+  // must outlive the comparison.
   [[nodiscard]] std::optional<std::string> Groups(const TraceSet& a, const TraceSet& b);
   // Of one rank, after Groups. Bad input: arguments that can't be decoded.
   [[nodiscard]] Result<std::optional<std::string>> Rank(const Graph& a, const Graph& b);
@@ -44,7 +45,8 @@ class SetComparison {
   [[nodiscard]] bool SameGroup(const std::string& a, const std::string& b);
 
   friend class AnonymizedRank;
-  std::map<std::string, ProcessGroup> groups_a_, groups_b_;
+  const TraceSet *a_ = nullptr, *b_ = nullptr;
+  std::map<std::pair<std::string, std::string>, bool> same_groups_;  // by their ids
   Renaming<std::string> names_, group_ids_;
   std::optional<std::int64_t> shift_ns_;
 };

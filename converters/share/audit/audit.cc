@@ -174,7 +174,7 @@ class Auditor {
       expected.insert(std::move(name));
     }
     if (set_.name != "trace") {
-      Check("set name", set_.name, set_.files.size());
+      Check("set name", set_.name, set_.RankCount());
     }
     std::error_code error;
     for (const fs::directory_entry& entry : fs::directory_iterator(set_.directory, error)) {
@@ -205,9 +205,10 @@ class Auditor {
     // A note that is no object was not written by Reprise: the check below reports it.
     const nlohmann::json note = file->is_object() ? *file : nlohmann::json::object();
     const auto presets = PolicyPresets();
-    const std::string policy = note.contains("policy") && note["policy"].is_object()
-                                   ? note["policy"].value("name", "")
-                                   : "";
+    const nlohmann::json name = note.contains("policy") && note["policy"].is_object()
+                                    ? note["policy"].value("name", nlohmann::json())
+                                    : nlohmann::json();
+    const std::string policy = name.is_string() ? name.get<std::string>() : "";
     if (std::find(presets.begin(), presets.end(), policy) == presets.end()) {
       Check("policy name", policy.empty() ? "(none)" : policy, 1);
     }

@@ -181,13 +181,13 @@ void ShapeFacts::ModelFacts(std::vector<ShapeFact>& facts) const {
 void ShapeFacts::ParallelFacts(const TraceSet& set, std::vector<ShapeFact>& facts) const {
   AddFact(facts, "ranks", set.world_size, "the number of files");
   for (const auto& [id, kinds] : groups_) {
-    const auto group = set.groups.find(id);
+    const std::optional<ProcessGroup> group = set.FindGroup(id);
     std::vector<std::string> used;
     for (const auto& [kind, count] : kinds) {
       used.push_back(fmt::format("{} {}", count, Name(kind)));
     }
     AddFact(facts, fmt::format("ranks of group {}", id),
-            group == set.groups.end() ? 1 : static_cast<std::int64_t>(group->second.ranks.size()),
+            group ? static_cast<std::int64_t>(group->ranks.size()) : 1,
             fmt::format("its transfers: {}", fmt::join(used, ", ")));
   }
   AddFact(facts, "ranks that send to each other (pipeline stages)",

@@ -12,6 +12,7 @@
 
 #include "core/checksums.h"
 #include "core/for_each_read.h"
+#include "core/input_file.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
 #include "et_schema/io.h"
@@ -53,6 +54,14 @@ class Generator {
       : request_(request), w_(request.workload), plan_(PlanRanks(w_)) {}
 
   Result<GenerateSummary> Run() {
+    const auto ranks = static_cast<std::uint64_t>(w_.layout.ranks());
+    if (const std::uint64_t most = CurrentInputLimits().files; request_.expand && ranks > most) {
+      return UsageError(
+          fmt::format("--expand writes a file a rank, {} of them; --limits files={} allows as "
+                      "many, and a folded "
+                      "set, without --expand, has a file for each class of ranks",
+                      ranks, ranks));
+    }
     if (!request_.directory.empty()) {
       REPRISE_TRY(CheckReplaceable(request_.directory, OutputKind::kTraceSet, request_.force));
       REPRISE_ASSIGN(output_, TemporaryOutput::Directory(request_.directory));
@@ -82,6 +91,7 @@ class Generator {
     std::string bytes;  // of the file's nodes
     std::optional<Totals> totals;
     Emitter emitter(w_.device != "cpu", [&](Node& node, const NodeFacts& facts) -> Status {
+      REPRISE_TRY(CheckNodeCount(emitter.nodes()));
       totals->Add(node, facts);
       if (request_.observe) {
         REPRISE_TRY(request_.observe(node, facts));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/input_file.h"
+
 namespace reprise {
 namespace {
 
@@ -16,6 +18,15 @@ std::string BuiltName(const char* what, const Workload& w) {
 }
 
 }  // namespace
+
+Status CheckNodeCount(std::uint64_t nodes) {
+  const std::uint64_t most = CurrentInputLimits().job_nodes;
+  return nodes <= most ? Status{}
+                       : BadInput(fmt::format(
+                             "a class of ranks has {} nodes or more; at most {} without --limits "
+                             "job_nodes=…; describe fewer steps, layers or micro-batches",
+                             nodes, most));
+}
 
 Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
     : workload_(workload), place_(place), out_(emitter), builder_(workload, place, emitter) {
@@ -58,13 +69,13 @@ Status Program::Run() {
     const std::int64_t start = out_.now();
     out_.SetStep(static_cast<std::int32_t>(step));
     builder_.top = fmt::format("ProfilerStep#{}", step);
-    RunStep();
+    REPRISE_TRY(RunStep());
     steps_.push_back({builder_.top, start, 0});  // it has no time
   }
   return out_.status();
 }
 
-void Program::RunStep() {
+Status Program::RunStep() {
   out_.facts = {.phase = Phase::kForward};
   InRange(BuiltName("zero_grad", workload_), [this] { store_->BeginStep(builder_); });
   CallHooks(&Parallelism::before_step);
@@ -75,6 +86,7 @@ void Program::RunStep() {
   std::vector<std::int64_t> left(static_cast<std::size_t>(workload_.virtual_stages),
                                  workload_.micro_batches());
   for (const Pass& pass : passes) {
+    const std::uint64_t before = out_.nodes();
     if (pass.forward) {
       InRange("forward", [&] { Forward(pass); });
     } else {
@@ -83,6 +95,11 @@ void Program::RunStep() {
     }
     if (workload_.synchronize) {
       out_.Synchronize();
+    }
+    REPRISE_TRY(out_.status());
+    if (&pass == &passes.front()) {  // forward: none of the others is shorter
+      REPRISE_TRY(CheckNodeCount((out_.nodes() - before) * passes.size() *
+                                 static_cast<std::uint64_t>(workload_.steps)));
     }
   }
   for (auto& [direction, issued] : sends_) {
@@ -96,13 +113,14 @@ void Program::RunStep() {
     }
   });
   if (workload_.layers_only) {
-    return;
+    return {};
   }
   out_.facts = {.phase = Phase::kOptimizer};
   InRange(BuiltName("step", workload_), [&] {
     RunOptimizer(builder_, *store_);
     CallHooks(&Parallelism::after_optimizer);
   });
+  return {};
 }
 
 std::string Program::GroupOf(bool forward) const {

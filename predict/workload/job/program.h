@@ -17,6 +17,9 @@
 
 namespace reprise {
 
+// Bad input: more nodes of a class of ranks than InputLimits has.
+[[nodiscard]] Status CheckNodeCount(std::uint64_t nodes);
+
 class Program {
  public:
   // The workload is checked (CheckWorkload). `place` stands for its class of ranks.
@@ -39,7 +42,7 @@ class Program {
   [[nodiscard]] std::int64_t LastChunk() const {
     return workload_.layout.pp * workload_.virtual_stages - 1;
   }
-  void RunStep();
+  [[nodiscard]] Status RunStep();
   void Forward(const Pass& pass);
   void Backward(const Pass& pass, bool last);
   [[nodiscard]] Var RunUnit(Unit& unit, const Var& x);

@@ -1,10 +1,12 @@
 // Rules that every workload keeps.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "core/counted.h"
+#include "core/input_file.h"
 #include "predict/workload/families/family.h"
 #include "predict/workload/job/generate.h"
 #include "predict/workload/parallel/parallelism.h"
@@ -16,7 +18,6 @@ namespace {
 
 // Shapes multiply to fewer than 2^62 elements if every size is below this.
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 31;
-constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxPasses = 1'000'000;
 
 Status InRange(std::string_view what, std::int64_t value, std::int64_t least, std::int64_t most) {
@@ -24,6 +25,32 @@ Status InRange(std::string_view what, std::int64_t value, std::int64_t least, st
     return {};
   }
   return BadInput(fmt::format("\"{}\" is {}; expected {} to {}", what, value, least, most));
+}
+
+Status WithinLimit(const std::string& what, std::int64_t count, std::uint64_t most,
+                   std::string_view limit) {
+  return static_cast<std::uint64_t>(count) <= most
+             ? Status{}
+             : BadInput(fmt::format("{}: {}; at most {} without --limits {}=…", what, count, most,
+                                    limit));
+}
+
+// What a few digits ask for. All sizes are at most kMaxSize.
+Status CheckCounts(const Workload& w) {
+  const InputLimits& limits = CurrentInputLimits();
+  REPRISE_TRY(WithinLimit("\"steps\"", w.steps, limits.steps, "steps"));
+  REPRISE_TRY(WithinLimit("layers x experts",
+                          w.model.layers * std::max<std::int64_t>(1, w.model.experts),
+                          limits.layers, "layers"));
+  REPRISE_TRY(WithinLimit("\"pp\" x virtual stages", w.layout.pp * w.virtual_stages, limits.layers,
+                          "layers"));
+  std::int64_t ranks = 1;
+  for (const std::int64_t size : {w.layout.tp, w.layout.cp, w.layout.dp, w.layout.pp}) {
+    ranks *= size;  // both at most kMaxSize
+    REPRISE_TRY(WithinLimit("\"tp\" x \"cp\" x \"dp\" x \"pp\"", ranks,
+                            std::min<std::uint64_t>(limits.ranks, kMaxSize), "ranks"));
+  }
+  return {};
 }
 
 Status CheckSizes(const Workload& w) {
@@ -52,15 +79,7 @@ Status CheckSizes(const Workload& w) {
       REPRISE_TRY(InRange(list == &m.tables ? "tables" : "mlp", size, 1, kMaxSize));
     }
   }
-  std::int64_t ranks = 1;
-  for (const std::int64_t size : {l.tp, l.cp, l.dp, l.pp}) {
-    ranks *= size;
-    if (ranks > kMaxRanks) {
-      return BadInput(fmt::format("tp {} x cp {} x dp {} x pp {} are more than {} ranks", l.tp,
-                                  l.cp, l.dp, l.pp, kMaxRanks));
-    }
-  }
-  return {};
+  return CheckCounts(w);
 }
 
 // The largest tensors and sums must fit 64-bit sizes in bytes.
