@@ -119,6 +119,11 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   request.command_line = context.command_line;
   REPRISE_TRY(InterpretTimes(flags, request.options));
   REPRISE_TRY(InterpretPart(flags.part, request.options));
+  if (request.options.part.group_sizes && request.options.part.ranks.empty() &&
+      !request.options.part.one_trace) {
+    return UsageError(
+        "--group-sizes: every group keeps its members; it is for --ranks and --one-trace");
+  }
   REPRISE_ASSIGN(const TargetMachine machine, TargetMachine::Create(flags.machine));
   REPRISE_ASSIGN(const Prediction prediction, PredictSet(machine, request));
   REPRISE_TRY(PrintPrediction(prediction, request.run_directory, flags.show));

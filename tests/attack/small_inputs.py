@@ -138,8 +138,8 @@ def on_set(target, says=None):
     yield ["pack", target, "-o", "out", "--not-anonymized"], says
     yield ["anonymize", target, "out"], says
     yield ["simulate", target, "--machine", "h100-hgx", "-o", "out"], says
-    yield ["replay", target, "--mode", "dry", "-o", "out"], says
-    yield ["replay", target, "--mode", "dry", "--ranks", "0", "-o", "out"], says
+    yield ["report", target], says
+    yield ["simulate", target, "--machine", "h100-hgx", "--ranks", "0", "-o", "out"], says
     yield ["compare", f"a={target}", f"b={target}"], says
     for kind in ("chakra-json", "astra-sim", "json", "graphml"):
         yield ["export", target, "--to", kind, "-o", "out"], says

@@ -90,7 +90,7 @@ class OptionsTest(ProgramTest):
             ([trace, "--machine", "recorded", "-o", out, "--seed", "3"], USAGE, "--seed is of --jitter"),
             ([trace, "--machine", "recorded", "-o", out, "--tp", "2"], USAGE, "has no option --tp"),
             ([trace, "--machine", "recorded", "-o", out, "--streams", "0/7"], USAGE, "has no option --streams"),
-            ([trace, "--machine", "recorded", "-o", out, "--group-sizes", "keep"], USAGE, "has no option --group-sizes"),
+            ([trace, "--machine", "recorded", "-o", out, "--group-sizes", "keep"], USAGE, "it is for --ranks and --one-trace"),
             (["missing", "--machine", "recorded", "-o", out], BAD_INPUT, "no such directory", "reprise predict"),
             ([folded, *A100, "-o", out, "--captured-on", "a100-hgx"], USAGE, "--captured-on", "the set has none"),
             ([folded, *A100, "-o", out, "--jitter", "0.1"], USAGE, "--jitter", "the set has none"),
