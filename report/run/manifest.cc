@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -47,7 +48,7 @@ void LeaveOut(const std::string& key, std::vector<std::string>& by_rank) {
 }
 void LeaveOut(const std::string& key, std::map<std::string, std::string>& values) {
   for (auto& [name, value] : values) {
-    LeaveOut(key + "." + name, value);
+    LeaveOut(fmt::format("{}.{}", key, name), value);
   }
 }
 template <typename Number>

@@ -25,8 +25,11 @@ void AddTexts(const nlohmann::json& value, const std::string& key, std::vector<R
     texts.push_back({"manifest.json", key, value.get<std::string>(), 1});
   } else if (value.is_structured()) {
     for (const auto& [name, inner] : value.items()) {
-      const std::string& sub = value.is_array() ? key : key.empty() ? name : key + "." + name;
-      AddTexts(inner, sub, texts);
+      AddTexts(inner,
+               value.is_array() ? key
+               : key.empty()    ? name
+                                : fmt::format("{}.{}", key, name),
+               texts);
     }
   }
 }
