@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -45,7 +44,14 @@ class TopDifferences {
   // Name, class and kernel, held or looked at.
   using Key = std::tuple<std::string, OpClass, std::string>;
   using View = std::tuple<std::string_view, OpClass, std::string_view>;
-  std::map<Key, Operation, std::less<>> operations_;
+  struct Before {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return View(a) < View(b);
+    }
+  };
+  std::map<Key, Operation, Before> operations_;
 };
 
 }  // namespace reprise

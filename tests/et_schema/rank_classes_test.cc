@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // 4 x 2 x 3 ranks: tensor, data, stage.
-GroupRole MeshRule(std::string role, std::vector<std::size_t> axes,
+GroupRole MeshRule(const std::string& role, std::vector<std::size_t> axes,
                    std::vector<std::int64_t> at = {}) {
   return {.role = role,
           .description = role,

@@ -73,6 +73,7 @@ TEST_P(Schedules, BubbleIsWhatTheorySays) {
     graphs.push_back(std::move(*graph));
   }
   std::vector<const Graph*> all;
+  all.reserve(graphs.size());
   for (const Graph& graph : graphs) {
     all.push_back(&graph);
   }
