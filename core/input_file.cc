@@ -106,8 +106,7 @@ tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what
                                 std::string_view limit) {
   return BadInput(
       fmt::format("{}: {}; damaged, or made to exhaust time or memory; if it is sound, --limits "
-                  "{}=… raises the "
-                  "limit",
+                  "{}=… raises the limit",
                   path, what, limit));
 }
 

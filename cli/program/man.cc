@@ -30,8 +30,7 @@ constexpr ManualEntry kManualEnvironment[] = {
      "Reprise looks for no other driver."},
     {"OMP_NUM_THREADS",
      "compute threads of each rank (default: as recorded on a CPU, and at most the cores of the "
-     "host "
-     "divided by its ranks)"},
+     "host divided by its ranks)"},
     {"XDG_CACHE_HOME",
      "cache directory (default: $HOME/.cache). `reprise tune` writes reprise/tuning.json there, "
      "and `reprise replay` reads it."},

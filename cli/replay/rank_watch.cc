@@ -183,7 +183,7 @@ void RankWatch::Look(std::int64_t passed_ns) {
       stopped_now.insert(process.rank);
     }
   }
-  // One of them speaks. The others do it if that one does not, also where it has ended meanwhile.
+  // One rank prints the message. Where it does not, also because it has ended, the others do.
   const auto first = std::ranges::find_if(
       seen_, [&stopped_now](std::int32_t rank) { return !stopped_now.contains(rank); });
   const bool speaks = first == seen_.end() || *first == own_.rank;

@@ -1,5 +1,5 @@
-// Ranks that are stopped where no watchdog of the replay looks after them: before MPI starts, until
-// the iterations begin, and after them (docs/faults.md).
+// Names ranks that are stopped where the replay has no watchdog: before MPI starts, until the
+// iterations begin, and after them (docs/faults.md).
 #pragma once
 
 #include <sys/types.h>
@@ -65,7 +65,7 @@ class RankWatch {
 
   // All ranks have come to the start of MPI.
   void MpiStarted() { mpi_started_ = true; }
-  // The replay's own watchdog looks after the ranks; until it has not said so for a second.
+  // The replay's own watchdog is at work: this one rests until a second has passed without a call.
   void LeaveToWatchdog();
 
  private:

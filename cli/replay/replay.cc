@@ -41,7 +41,7 @@ namespace {
 
 struct ReplayFlags {
   ReplayRequest request;
-  std::string mode;  // gone
+  std::string mode;  // any value is a usage error that names what took its place
   std::string ops, comms, host_gaps = "auto", memory = "own", device = "auto";
   std::string time_scale, stretch;
   std::vector<std::string> algorithms;
@@ -156,8 +156,7 @@ Status Interpret(ReplayFlags& flags) {
   if (!flags.mode.empty()) {
     return UsageError(
         "--mode is gone: --ops timed or --comms timed in place of comm and compute; for dry: "
-        "reprise "
-        "simulate SET -o RUN --machine recorded");
+        "reprise simulate SET -o RUN --machine recorded");
   }
   REPRISE_TRY(ParseOpModes(flags.ops, options));
   REPRISE_TRY(ParseCommModes(flags.comms, options));
@@ -289,7 +288,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   }
   request.command_line = context.command_line;
   request.options.cache_directory = context.cache_directory;
-  // From here on the ranks of a host look after each other.
+  // From here on each rank watches the others of its host.
   std::optional<RankWatch> watch(std::in_place, FindLaunchedRank(), request.options.watchdog_ns);
   int argc = context.argc;
   char** argv = context.argv;
