@@ -1,29 +1,44 @@
 // reprise compare A B [C…] [-o FILE.html] [--json|--markdown] [--figure F]… [--fail-if EXPR]…
+#include "report/compare/compare.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
 #include "cli/program/given_path.h"
-#include "cli/runs/compare_recordings.h"
 #include "cli/runs/compared_sides.h"
+#include "cli/runs/execution.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
 #include "predict/sweep/figures.h"
-#include "report/compare/compare_runs.h"
 #include "report/compare/condition.h"
 #include "report/page/html.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {
 
 constexpr char kHeatMap[] = "heatmap";
+
+// A comparison as the user asks for it.
+struct CompareRequest {
+  std::vector<GivenSide> sides;
+  std::vector<std::string> allow;
+  std::vector<Condition> conditions;
+  std::vector<std::string> figures;  // on the page in place of the comparison
+  bool any_job = false;              // the figures are a sweep's: sides need not be of one job
+  std::string output;                // page; empty: none
+  bool json = false, markdown = false, quiet = false, force = false;
+};
 
 struct CompareFlags {
   std::vector<std::string> sides, conditions;  // as typed
@@ -35,13 +50,19 @@ bool AreOfSeveralJobs(const std::vector<std::string>& figures) {
   return std::ranges::any_of(figures, [](const auto& figure) { return figure != kHeatMap; });
 }
 
-// `recordings`: of these one alone has ranks to compare.
-Status CheckRequest(const CompareRequest& flags, bool recordings) {
-  const bool heat_alone = !flags.figures.empty() && !flags.any_job;
-  if (flags.sides.size() < 2 && !heat_alone && (!recordings || flags.any_job)) {
+Status CheckRequest(const CompareRequest& flags) {
+  if (flags.sides.size() < 2 && flags.any_job) {
     return UsageError(
-        "compare: one side is nothing to compare; give two or more (several repeats of one: "
-        "LABEL=RUN,RUN)");
+        "compare: one side has no figure of several; give two or more, or the directory of a "
+        "sweep");
+  }
+  for (const GivenSide& side : flags.sides) {
+    const auto traces = std::ranges::count_if(side.paths, IsTrace);
+    if (traces != 0 && std::cmp_not_equal(traces, side.paths.size())) {
+      return UsageError(fmt::format(
+          "compare: {}: repeats are runs or trace sets, not both; give each kind a side of its own",
+          side.label));
+    }
   }
   if (flags.json && flags.markdown) {
     return UsageError("compare: --json and --markdown are both the whole output; give one");
@@ -108,15 +129,39 @@ Result<int> DrawSweep(const std::string& directory, const CompareRequest& flags,
   return 0;
 }
 
-Result<ShownComparison> ShowRuns(const CompareRequest& request, bool verbose) {
-  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadSides(request.sides));
+// Of sides of one trace the reports say all; others are aligned, operation by operation.
+Result<std::vector<ComparedSide>> ReadRequested(const CompareRequest& request) {
+  const bool one = request.sides.size() == 1;
+  const bool any_set = std::ranges::any_of(request.sides, [](const GivenSide& side) {
+    return std::ranges::any_of(side.paths, IsTrace);
+  });
+  if (any_set && !one && !request.any_job) {
+    REPRISE_ASSIGN(std::vector<ComparedSide> sides, ReadSides(request.sides, ReadOf::kCommon));
+    AlignSides(sides);
+    return sides;
+  }
+  const bool ranks = any_set || (one && request.figures.empty());
+  return ReadSides(request.sides, ranks ? ReadOf::kOperations : ReadOf::kReports);
+}
+
+// What a comparison found, as far as the user asks for it.
+struct ShownComparison {
+  std::string page;                     // HTML
+  std::string text;                     // for stdout
+  std::vector<std::string> violations;  // conditions that hold
+};
+
+Result<ShownComparison> Show(const CompareRequest& request, bool verbose) {
+  REPRISE_ASSIGN(const std::vector<ComparedSide> sides, ReadRequested(request));
   REPRISE_ASSIGN(const std::vector<Incomparable> allowed, CheckComparable(sides, request));
   const Comparison comparison = Compare(sides, allowed);
   ShownComparison shown;
   REPRISE_ASSIGN(shown.violations, FindViolations(request.conditions, sides, comparison));
-  const auto json = [&] { return ComparisonJson(sides, comparison, request.figures); };
-  shown.page = request.output.empty() ? "" : HtmlPage(json(), PageKind::kComparison);
-  shown.text = request.json       ? json()
+  const auto json = [&](bool timelines) {
+    return ComparisonJson(sides, comparison, request.figures, timelines);
+  };
+  shown.page = request.output.empty() ? "" : HtmlPage(json(true), PageKind::kComparison);
+  shown.text = request.json       ? json(false)
                : request.markdown ? ComparisonMarkdown(sides, comparison)
                : request.quiet    ? ""
                                   : ShownStyledLines(ComparisonText(
@@ -131,10 +176,7 @@ Result<int> RunCompare(CompareFlags& given, bool verbose) {
   }
   request.sides = ParseSides(given.sides);
   request.any_job = AreOfSeveralJobs(request.figures);
-  // One run alone: its ranks.
-  const bool recordings =
-      HasTraceSet(request.sides) || (request.figures.empty() && IsOneRun(request.sides));
-  REPRISE_TRY(CheckRequest(request, recordings));
+  REPRISE_TRY(CheckRequest(request));
   for (const std::string& text : given.conditions) {
     REPRISE_ASSIGN(std::vector<Condition> parsed, ParseConditions(text));
     request.conditions.insert(request.conditions.end(), parsed.begin(), parsed.end());
@@ -143,8 +185,7 @@ Result<int> RunCompare(CompareFlags& given, bool verbose) {
   if (!request.output.empty()) {
     REPRISE_ASSIGN(page, OutputFile::Create(request.output, request.force));
   }
-  REPRISE_ASSIGN(const ShownComparison shown,
-                 recordings ? ShowRecordings(request, verbose) : ShowRuns(request, verbose));
+  REPRISE_ASSIGN(const ShownComparison shown, Show(request, verbose));
   if (page) {
     page->stream() << shown.page;
     REPRISE_TRY(page->Commit());

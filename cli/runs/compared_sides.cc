@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "cli/program/given_path.h"
+#include "cli/runs/execution.h"
 #include "cli/runs/repeated_runs.h"
-#include "core/output_kind.h"
 #include "report/analysis.h"
+#include "report/operations/operations_of.h"
+#include "report/run/run_part.h"
 
 namespace reprise {
 namespace {
@@ -60,6 +62,56 @@ void NameSides(const std::vector<std::string>& given, std::vector<GivenSide>& si
   }
 }
 
+// The path that outputs show: of a run without provenance the last name.
+std::string PathAsShown(const std::string& path, const RunManifest& manifest) {
+  return manifest.provenance == Name(Provenance::kFull) ? path : EndOf(path, 1);
+}
+
+// `part`: what is kept; null: all.
+Result<ComparedRun> ReadCompared(const std::string& path, const std::string& label, ReadOf what,
+                                 const RunPart* part) {
+  if (what == ReadOf::kReports && !IsTrace(path)) {
+    REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(path));
+    return ComparedRun{PathAsShown(path, analysis.report.manifest), std::move(analysis.report)};
+  }
+  REPRISE_ASSIGN(RunData data, ReadExecution(path));
+  ComparedRun run{.path = PathAsShown(path, data.manifest), .report = {}, .part = PartOf(data)};
+  if (part != nullptr) {
+    KeepPart(*part, data);
+  }
+  if (what != ReadOf::kReports) {
+    auto operations = OperationsOf(data);
+    if (!operations) {
+      return BadInput(fmt::format("{}: {}", path, operations.error().message));
+    }
+    if (operations->ranks.empty()) {
+      return BadInput(path + ": has no rank");
+    }
+    run.operations = std::move(*operations);
+    run.operations->label = label;
+  }
+  run.report = Analyze(data);
+  return run;
+}
+
+// Reads those again that have more than what is compared.
+Status ReadInPart(const std::vector<GivenSide>& given, const std::vector<RunPart>& parts,
+                  std::vector<ComparedSide>& sides) {
+  if (parts.front().empty()) {
+    return BadInput("compare: no rank is in all sides, so there is nothing to compare");
+  }
+  std::size_t at = 0;
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    for (std::size_t k = 0; k < sides[s].runs.size(); ++k, ++at) {
+      if (sides[s].runs[k].part != parts[at]) {
+        REPRISE_ASSIGN(sides[s].runs[k], ReadCompared(given[s].paths[k], given[s].label,
+                                                      ReadOf::kCommon, &parts[at]));
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts) {
@@ -88,24 +140,19 @@ std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts) {
   return sides;
 }
 
-ComparedRun AsShown(const std::string& path, Report report) {
-  const bool shown = report.manifest.provenance == Name(Provenance::kFull);
-  return {shown ? path : EndOf(path, 1), std::move(report)};
-}
-
-std::string SetPathAsShown(const std::string& path) {
-  std::error_code error;
-  return fs::exists(fs::path(path) / kAnonymizedFile, error) ? EndOf(path, 1) : path;
-}
-
-Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given) {
+Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given, ReadOf what) {
   std::vector<ComparedSide> sides;
+  std::vector<RunPart> parts;
   for (const GivenSide& of : given) {
     ComparedSide& side = sides.emplace_back(ComparedSide{.label = of.label, .runs = {}});
     for (const std::string& path : of.paths) {
-      REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(path));
-      side.runs.push_back(AsShown(path, std::move(analysis.report)));
+      REPRISE_ASSIGN(ComparedRun run, ReadCompared(path, of.label, what, nullptr));
+      parts.push_back(run.part);
+      side.runs.push_back(std::move(run));
     }
+  }
+  if (what == ReadOf::kCommon) {
+    REPRISE_TRY(ReadInPart(given, CommonParts(parts), sides));
   }
   return sides;
 }

@@ -1,11 +1,12 @@
-// The runs that a comparison is given on the command line.
+// What a comparison is given on the command line.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/result.h"
-#include "report/compare/compare_runs.h"
+#include "report/compare/compared.h"
 
 namespace reprise {
 
@@ -19,12 +20,16 @@ struct GivenSide {
 // that distinguish the sides, with a number where none does.
 [[nodiscard]] std::vector<GivenSide> ParseSides(const std::vector<std::string>& texts);
 
-// A run with the path that outputs show: of one without provenance the last name.
-[[nodiscard]] ComparedRun AsShown(const std::string& path, Report report);
-// The same of a trace set: of an anonymized one the last name.
-[[nodiscard]] std::string SetPathAsShown(const std::string& path);
+// What of each side is read.
+enum class ReadOf : std::uint8_t {
+  kReports,     // analyses alone
+  kOperations,  // operations too, of all ranks and steps
+  kCommon,      // both, of the ranks and steps that all sides have
+};
 
-// Sides of runs. Reads and analyses every run; only the analysis is kept in memory.
-[[nodiscard]] Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given);
+// Sides of runs and trace sets. Reads and analyses every one; no records are kept in memory. Bad
+// input: no rank is in all of them.
+[[nodiscard]] Result<std::vector<ComparedSide>> ReadSides(const std::vector<GivenSide>& given,
+                                                          ReadOf what);
 
 }  // namespace reprise

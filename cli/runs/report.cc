@@ -16,8 +16,8 @@
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
 #include "report/analysis.h"
+#include "report/operations/inference_phases.h"
 #include "report/page/html.h"
-#include "report/recordings/inference_phases.h"
 #include "report/sections/sections.h"
 #include "report/text/short_text.h"
 

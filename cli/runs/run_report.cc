@@ -6,7 +6,7 @@
 #include "cli/program/launched_rank.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
-#include "report/recordings/inference_phases.h"
+#include "report/operations/inference_phases.h"
 #include "report/run/run.h"
 #include "report/sections/sections.h"
 #include "report/text/short_text.h"

@@ -14,7 +14,7 @@
 #include "core/shown_text.h"
 #include "core/text.h"
 #include "predict/sweep/option_names.h"
-#include "report/compare/compare_runs.h"
+#include "report/compare/compare.h"
 #include "report/compare/rows.h"
 
 namespace reprise {
@@ -115,7 +115,6 @@ std::vector<ComparedRow> QuantitiesOf(const FigurePart& part) {
       if (const auto value = quantity.value(*side.row)) {
         of.values = {*value};
       }
-      of.base = all.front().values;
       of.modelled = true;
     }
     if (auto row = CompareValues(SummaryRow(quantity.name), all, /*repeats_are_runs=*/false)) {

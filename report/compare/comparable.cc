@@ -7,8 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "core/counted.h"
 #include "core/text_in.h"
-#include "report/compare/compare_runs.h"
+#include "report/compare/compare.h"
 #include "report/compare/rows.h"
 #include "report/text/verdict_warnings.h"
 
@@ -100,6 +101,15 @@ std::optional<std::string> FindWorkDifference(const Report& a, const Report& b) 
   const bool timed =
       std::ranges::any_of(of_a.rank_steps_ns, [](std::int64_t step_ns) { return step_ns > 0; });
   return timed ? std::nullopt : std::optional<std::string>("they have no recorded steps");
+}
+
+// "4 ranks, 2 steps".
+std::string PartText(const RunPart& part) {
+  std::int32_t steps = 0;
+  for (const auto& [rank, of_rank] : part) {
+    steps = std::max(steps, of_rank);
+  }
+  return fmt::format("{}, {}", Counted(part.size(), "rank"), Counted(steps, "step"));
 }
 
 class SettingsExamination {
@@ -204,9 +214,57 @@ class SettingsExamination {
   std::vector<Incomparable> found_;
 };
 
+// Whose operations do not align is another job.
+void ExamineAlignment(const ComparedRun& run, std::vector<Incomparable>& found) {
+  if (run.difference->share() < kOneJobShare) {
+    found.push_back({"trace", run.difference->verdict});
+  }
+}
+
+// Repeats of other ranks or steps do not show how one execution differs from the next.
+void ExamineRepeats(const ComparedSide& side, std::vector<Incomparable>& found) {
+  for (const ComparedRun& run : side.runs) {
+    if (run.part != side.runs.front().part) {
+      found.push_back(
+          {"part", fmt::format("{}: {} has {}, {} has {}", side.label, side.runs.front().path,
+                               PartText(side.runs.front().part), run.path, PartText(run.part))});
+    }
+  }
+}
+
+std::vector<Incomparable> FindUnaligned(const std::vector<ComparedSide>& sides) {
+  std::vector<Incomparable> found;
+  for (const ComparedSide& side : sides) {
+    ExamineRepeats(side, found);
+    for (const ComparedRun& run : side.runs) {
+      ExamineAlignment(run, found);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
+std::vector<std::string> DescribeParts(const std::vector<ComparedSide>& sides) {
+  std::vector<RunPart> parts;
+  for (const ComparedSide& side : sides) {
+    parts.push_back(side.runs.front().part);
+  }
+  const std::vector<RunPart> compared = CommonParts(parts);
+  std::vector<std::string> texts;
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    if (parts[s] != compared[s]) {
+      texts.push_back(fmt::format("{} has {}; what all sides have is compared: {}", sides[s].label,
+                                  PartText(parts[s]), PartText(compared[s])));
+    }
+  }
+  return texts;
+}
+
 std::vector<Incomparable> FindIncomparable(const std::vector<ComparedSide>& sides) {
+  if (AreAligned(sides)) {
+    return FindUnaligned(sides);
+  }
   SettingsExamination examination(sides.front().runs.front(), sides.front().label);
   for (const ComparedSide& side : sides) {
     for (const ComparedRun& run : side.runs) {

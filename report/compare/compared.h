@@ -6,31 +6,40 @@
 #include <string>
 #include <vector>
 
+#include "report/compare/operation_difference.h"
 #include "report/compare/quantity.h"
+#include "report/compare/ranks.h"
+#include "report/operations/job_operations.h"
+#include "report/run/run_part.h"
 #include "report/values/report.h"
 
 namespace reprise {
 
+// A run, a prediction, or a trace set as the run that it recorded.
 struct ComparedRun {
   std::string path;
   Report report;
+  // What is there; report and operations are of what all sides have.
+  RunPart part = {};
+  // Where operations are aligned, and of a run whose ranks are compared.
+  std::optional<JobOperations> operations = {};
+  // Against the middle run of the first side (AlignSides); nothing where runs are not aligned.
+  std::optional<OperationDifference> difference = {};
 };
 
-// A trace set, which has no report.
-struct ComparedCapture {
-  std::string path;
-  std::string devices;  // "4 x NVIDIA H100"
-  std::int64_t hosts = 0, world_size = 0;
-  std::int64_t ranks = 0;  // that are there, and in sums
-  std::vector<double> step_seconds;
-};
-
-// What is compared: one run, or several repeats of it; or captures in their place.
+// What is compared: one run, or several repeats of it.
 struct ComparedSide {
   std::string label;
   std::vector<ComparedRun> runs;
-  std::vector<ComparedCapture> captures = {};
 };
+
+// Whether a side has a trace set.
+[[nodiscard]] bool HasRecorded(const std::vector<ComparedSide>& sides);
+// Whether operations were aligned.
+[[nodiscard]] bool AreAligned(const std::vector<ComparedSide>& sides);
+
+// The run whose step time is nearest to its side's median.
+[[nodiscard]] const ComparedRun& MiddleRun(const ComparedSide& side);
 
 enum class Better : std::uint8_t { kLower, kHigher, kNeither };
 [[nodiscard]] std::string_view Name(Better better);
@@ -104,7 +113,7 @@ struct Setting {
 };
 
 struct Comparison {
-  // Of recordings, aligned: repeats are recordings then, and verdicts are of their alignment.
+  // A side has a trace set: repeats are recordings then.
   bool recorded = false;
   // Whether repeats are runs (or recordings); otherwise they are iterations of one run, whose
   // spread does not show how runs differ: no interval, and no claim.
@@ -115,12 +124,13 @@ struct Comparison {
   std::vector<ComparedRow> rows;
   std::vector<ComparedTransfer> transfers;                  // most time first
   std::vector<std::optional<DifferenceParts>> differences;  // of every side after the first
-  std::vector<HeatMap> heat;                                // by side, of its first run
+  std::vector<HeatMap> heat;                                // by side, of its middle run
+  std::vector<RankComparison> ranks;                        // likewise; empty: no operations
 };
 
-// The repeats of one side, and those that its ratio is to.
+// The repeats of one side.
 struct SideValues {
-  std::vector<double> values, base;
+  std::vector<double> values;
   bool modelled = false;
   std::string why_no_ratio;  // empty: there may be one
 };

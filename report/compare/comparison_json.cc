@@ -5,7 +5,8 @@
 
 #include "core/json_fields.h"
 #include "core/text_in.h"
-#include "report/compare/compare_runs.h"
+#include "report/compare/compare.h"
+#include "report/compare/operations_json.h"
 #include "report/compare/rows.h"
 
 namespace reprise {
@@ -40,24 +41,17 @@ inline void to_json(Json& json, const ComparedRun& run) {
     json["step_seconds"].push_back(static_cast<double>(step_ns) * 1e-9);
   }
 }
-inline void to_json(Json& json, const ComparedCapture& capture) {
-  json = {{"path", capture.path},    {"mode", "capture"},
-          {"complete", true},        {"iterations", 1},
-          {"oversubscribed", false}, {"step_seconds", capture.step_seconds}};
-}
 inline void to_json(Json& json, const ComparedSide& side) {
-  json = {{"label", side.label}, {"number", NumberIn(side.label)}};
-  if (side.runs.empty()) {
-    REPRISE_ADD_FIELDS(json, side.captures.front(), devices, hosts, world_size, ranks)
-    json["runs"] = side.captures;
-    return;
-  }
   const Report& report = side.runs.front().report;
   const std::vector<std::string>& hosts = report.manifest.hosts;
-  json["devices"] = DevicesText(report);
-  json["hosts"] = std::set<std::string>(hosts.begin(), hosts.end()).size();
-  json["world_size"] = JobRanks(report);
-  json["runs"] = side.runs;
+  std::set<std::string> distinct(hosts.begin(), hosts.end());
+  distinct.erase("");  // not recorded
+  json = {{"label", side.label},
+          {"number", NumberIn(side.label)},
+          {"devices", DevicesText(report)},
+          {"hosts", distinct.size()},
+          {"world_size", JobRanks(report)},
+          {"runs", side.runs}};
 }
 inline void to_json(Json& json, const ComparedCell& cell) {
   const auto& quantity = cell.quantity;
@@ -94,16 +88,52 @@ std::string_view RepeatsName(const Comparison& comparison) {
 
 nlohmann::ordered_json QuantitiesJson(const Comparison& comparison) { return comparison.rows; }
 
+namespace {
+
+Json SidesJson(const std::vector<ComparedSide>& sides, const Comparison& comparison,
+               bool timelines) {
+  Json json = sides;
+  for (std::size_t s = 0; s < comparison.ranks.size(); ++s) {
+    const ComparedRun& run = MiddleRun(sides[s]);
+    json[s].update(OperationsJson(*run.operations, CriticalPathOf(run.report)));
+    json[s]["load"] = RanksJson(*run.operations, comparison.ranks[s]);
+    if (timelines && !run.operations->ranks.empty()) {
+      json[s]["timeline"] = TimelineJson(run.operations->ranks.front());
+    }
+  }
+  return json;
+}
+
+Json AlignmentsJson(const std::vector<ComparedSide>& sides) {
+  Json json = Json::array();
+  for (std::size_t s = 1; s < sides.size() && AreAligned(sides); ++s) {
+    json.push_back(DifferenceJson(*MiddleRun(sides[s]).difference));
+  }
+  return json;
+}
+
+}  // namespace
+
 std::string ComparisonJson(const std::vector<ComparedSide>& sides, const Comparison& comparison,
-                           const std::vector<std::string>& figures) {
+                           const std::vector<std::string>& figures, bool timelines) {
   Json json;
-  json["figures"] = figures;
-  json["repeats"] = RepeatsName(comparison);
-  json["sides"] = sides;
-  REPRISE_ADD_FIELDS(json, comparison, verdicts, warnings, settings)
-  json["quantities"] = comparison.rows;
-  json["collectives"] = comparison.transfers;
-  REPRISE_ADD_FIELDS(json, comparison, differences, heat)
+  if (sides.size() == 1 && !comparison.ranks.empty() && figures.empty() && !timelines) {
+    const ComparedRun& run = MiddleRun(sides.front());
+    json = RanksJson(*run.operations, comparison.ranks.front());
+    json["path"] = run.path;
+    json["repeats"] = RepeatsName(comparison);
+    json["quantities"] = QuantitiesJson(comparison);
+  } else {
+    json["kind"] = "comparison";
+    json["figures"] = figures;
+    json["repeats"] = RepeatsName(comparison);
+    json["sides"] = SidesJson(sides, comparison, timelines);
+    REPRISE_ADD_FIELDS(json, comparison, verdicts, warnings, settings)
+    json["quantities"] = QuantitiesJson(comparison);
+    json["collectives"] = comparison.transfers;
+    REPRISE_ADD_FIELDS(json, comparison, differences, heat)
+    json["alignments"] = AlignmentsJson(sides);
+  }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

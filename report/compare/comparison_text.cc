@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/shown_text.h"
-#include "report/compare/compare_runs.h"
+#include "report/compare/compare.h"
 #include "report/compare/present.h"
 #include "report/text/table.h"
 
@@ -51,11 +51,9 @@ void AddMessages(const std::vector<std::string>& messages, const std::string& he
   }
 }
 
-}  // namespace
-
-std::string ComparisonText(const std::vector<ComparedSide>& sides, const Comparison& comparison,
-                           bool colour, bool full) {
-  const Style style = MakeStyle(colour);
+// Verdicts, warnings and tables of quantities.
+std::string QuantitiesText(const std::vector<ComparedSide>& sides, const Comparison& comparison,
+                           const Style& style, bool full) {
   const std::string tight =
       sides.size() > kBeside && comparison.repeats_are_runs ? " ~: no difference shown." : "";
   std::string text;
@@ -78,7 +76,7 @@ std::string ComparisonText(const std::vector<ComparedSide>& sides, const Compari
   return text;
 }
 
-std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
+std::string QuantitiesMarkdown(const std::vector<ComparedSide>& sides,
                                const Comparison& comparison) {
   std::string text =
       fmt::format("## Comparison of {}\n\n", comparison.recorded ? "recordings" : "runs");
@@ -96,6 +94,39 @@ std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::string ComparisonText(const std::vector<ComparedSide>& sides, const Comparison& comparison,
+                           bool colour, bool full) {
+  const Style style = MakeStyle(colour);
+  if (sides.size() == 1 && !comparison.ranks.empty()) {
+    return RanksText(*MiddleRun(sides.front()).operations, comparison.ranks.front(), style, full);
+  }
+  if (!AreAligned(sides)) {
+    return QuantitiesText(sides, comparison, style, full);
+  }
+  if (!comparison.repeats_are_runs) {
+    return DifferencesText(sides, style, full);
+  }
+  return QuantitiesText(sides, comparison, style, full) +
+         (full ? "\n" + DifferencesText(sides, style, full)
+               : "-v also shows the operations of the middle run of each side\n");
+}
+
+std::string ComparisonMarkdown(const std::vector<ComparedSide>& sides,
+                               const Comparison& comparison) {
+  const Style style = MarkdownStyle();
+  if (sides.size() == 1 && !comparison.ranks.empty()) {
+    return "## Ranks\n\n" +
+           RanksText(*MiddleRun(sides.front()).operations, comparison.ranks.front(), style, true);
+  }
+  if (!AreAligned(sides)) {
+    return QuantitiesMarkdown(sides, comparison);
+  }
+  return (comparison.repeats_are_runs ? QuantitiesMarkdown(sides, comparison) + "\n" : "") +
+         DifferencesText(sides, style, true);
 }
 
 }  // namespace reprise

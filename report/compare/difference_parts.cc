@@ -9,19 +9,6 @@
 namespace reprise {
 namespace {
 
-// The run whose step time is nearest to its side's median.
-const Report& MiddleRun(const ComparedSide& side) {
-  std::vector<double> steps;
-  for (const ComparedRun& run : side.runs) {
-    steps.push_back(static_cast<double>(run.report.step_time_replayed_ns.value_or(0)));
-  }
-  const double median = Describe(steps)->value;
-  const auto off = [median](const ComparedRun& run) {
-    return std::abs(static_cast<double>(run.report.step_time_replayed_ns.value_or(0)) - median);
-  };
-  return std::ranges::min_element(side.runs, {}, off)->report;
-}
-
 // Both are explained against one recording, so its part in each cancels out.
 bool ShareRecording(const Report& a, const Report& b) {
   return a.details.difference && b.details.difference &&
@@ -43,9 +30,20 @@ void AddBusyTimes(const Report& report, double sign, std::map<std::string, doubl
 
 }  // namespace
 
+std::vector<PathPart> CriticalPathOf(const Report& report) {
+  std::vector<PathPart> parts;
+  for (const PathRow& row : report.details.critical_path) {
+    if (row.replayed_ns != 0) {
+      parts.push_back({row.name, row.replayed_ns});
+    }
+  }
+  std::ranges::stable_sort(parts, std::greater(), &PathPart::ns);
+  return parts;
+}
+
 std::optional<DifferenceParts> ExplainParts(const ComparedSide& side, const ComparedSide& base) {
-  const Report& after = MiddleRun(side);
-  const Report& before = MiddleRun(base);
+  const Report& after = MiddleRun(side).report;
+  const Report& before = MiddleRun(base).report;
   DifferenceParts out;
   std::map<std::string, double> seconds;
   out.on_critical_path = ShareRecording(before, after);

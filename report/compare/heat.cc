@@ -10,7 +10,7 @@ namespace {
 
 class Heat {
  public:
-  explicit Heat(const Report& report) : report_(report) {
+  Heat(const Report& report, const RankComparison* ranks) : report_(report), loads_(ranks) {
     for (const RankRow& row : report.ranks) {
       position_[row.rank] = map_.ranks.size();
       map_.ranks.push_back(
@@ -20,6 +20,7 @@ class Heat {
 
   HeatMap Take() {
     AddRanks();
+    AddLoads();
     AddEnergy();
     AddDevices();
     AddThrottling();
@@ -55,6 +56,17 @@ class Heat {
     }
     for (const auto& [rank, seconds] : exposed) {
       Set("exposed communication", "seconds", rank, seconds);
+    }
+  }
+
+  void AddLoads() {
+    if (loads_ == nullptr) {
+      return;
+    }
+    for (const RankLoad& rank : loads_->ranks) {
+      Set("operations", "seconds", rank.rank, rank.operations_ns * 1e-9);
+      Set("waiting for ranks", "seconds", rank.rank, rank.waited_ns * 1e-9);
+      Set("idle", "seconds", rank.rank, rank.idle_ns * 1e-9);
     }
   }
 
@@ -118,6 +130,7 @@ class Heat {
   }
 
   const Report& report_;
+  const RankComparison* loads_;  // null: not known
   HeatMap map_;
   std::map<std::int32_t, std::size_t> position_;
   std::map<std::string, std::size_t> column_;
@@ -125,6 +138,8 @@ class Heat {
 
 }  // namespace
 
-HeatMap DescribeHeat(const Report& report) { return Heat(report).Take(); }
+HeatMap DescribeHeat(const Report& report, const RankComparison* ranks) {
+  return Heat(report, ranks).Take();
+}
 
 }  // namespace reprise

@@ -14,6 +14,11 @@ namespace {
 
 using Values = QuantityValues;
 using Extract = std::function<Values(const Report&)>;
+using ExtractOfRun = std::function<Values(const ComparedRun&)>;
+
+ExtractOfRun OfReport(Extract of) {
+  return [of = std::move(of)](const ComparedRun& run) { return of(run.report); };
+}
 
 constexpr double kSeconds = 1e-9;
 
@@ -150,18 +155,18 @@ void AddParts(const std::vector<ComparedSide>& sides, const std::string& prefix,
   const auto names = NamesOf(sides, times);
   for (const std::string& name : names) {
     kinds.push_back({fmt::format("{}.{}", prefix, name), name, prefix, "seconds", Better::kLower,
-                     Basis::kTime, [times, name](const Report& report) {
+                     Basis::kTime, OfReport([times, name](const Report& report) {
                        for (const ClassRow& row : report.*times) {
                          if (row.name == name && row.replayed_ns) {
                            return Values{static_cast<double>(*row.replayed_ns) * kSeconds};
                          }
                        }
                        return Values{};
-                     }});
+                     })});
   }
   for (const std::string& name : names) {
     kinds.push_back({fmt::format("{}.{}.energy", prefix, name), name, prefix + " energy", "joules",
-                     Better::kLower, Basis::kEnergy, [uses, name](const Report& report) {
+                     Better::kLower, Basis::kEnergy, OfReport([uses, name](const Report& report) {
                        if (report.attribution) {
                          for (const EnergyUseRow& row : *report.attribution.*uses) {
                            if (row.name == name && row.use.step_joules) {
@@ -170,25 +175,23 @@ void AddParts(const std::vector<ComparedSide>& sides, const std::string& prefix,
                          }
                        }
                        return Values{};
-                     }});
+                     })});
   }
 }
 
-// Time of all members in all transfers of a kind.
+// Time of all members in all transfers of a kind, from the last arrival on.
 void AddCollectives(const std::vector<ComparedSide>& sides, std::vector<QuantityKind>& kinds) {
   for (const std::string& name : NamesOf(sides, &Report::collectives)) {
     kinds.push_back({"collective." + name, name, "collective", "seconds", Better::kLower,
-                     Basis::kTime, [name](const Report& report) {
+                     Basis::kTime, OfReport([name](const Report& report) {
                        std::optional<double> ns;
                        for (const CollectiveRow& row : report.collectives) {
-                         if (row.name == name && row.replayed_ns) {
-                           ns = ns.value_or(0) + static_cast<double>(*row.replayed_ns) *
-                                                     static_cast<double>(row.count) *
-                                                     row.group_size;
+                         if (row.name == name && row.members_ns) {
+                           ns = ns.value_or(0) + static_cast<double>(*row.members_ns);
                          }
                        }
                        return ns ? Values{*ns * kSeconds} : Values{};
-                     }});
+                     })});
   }
 }
 
@@ -213,48 +216,56 @@ std::vector<QuantityKind> SummaryKinds() {
   const auto amount_per_step = [](auto member, auto per) {
     return [member, per](const Report& r) { return Per(r.*member, per(r)); };
   };
-  const std::string summary = "summary";
+  const auto summary = [](const char* name, const char* label, const char* unit, Better better,
+                          Basis basis, Extract of) {
+    return QuantityKind{name, label, "summary", unit, better, basis, OfReport(std::move(of))};
+  };
   return {
-      {"time", "step time", summary, "seconds", kLower, Basis::kTime, StepSeconds},
-      {"exposed_comm", "exposed communication (mean)", summary, "seconds", kLower, Basis::kTime,
-       ExposedSeconds},
-      {"tokens_per_second", "tokens per second", summary, "1/s", kHigher, Basis::kTime,
-       amount_per_step(&Report::tokens, StepSeconds)},
-      {"samples_per_second", "samples per second", summary, "1/s", kHigher, Basis::kTime,
-       amount_per_step(&Report::samples, StepSeconds)},
-      {"energy", "energy of a step", summary, "joules", kLower, Basis::kEnergy, StepJoules},
-      {"tokens_per_joule", "tokens per joule", summary, "1/J", kHigher, Basis::kEnergy,
-       amount_per_step(&Report::tokens, StepJoules)},
-      {"samples_per_joule", "samples per joule", summary, "1/J", kHigher, Basis::kEnergy,
-       amount_per_step(&Report::samples, StepJoules)},
-      {"gflop_per_joule", "GFLOP per joule", summary, "GFLOP/J", kHigher, Basis::kEnergy,
-       GflopPerJoule},
-      {"power", "mean power", summary, "watts", kNeither, Basis::kPower, watts},
-      {"peak_power", "highest power of a meter", summary, "watts", kNeither, Basis::kPowerPeaks,
-       [](const Report& r) { return MostValue(r.thermal.peaks, &PowerPeakRow::max_watts); }},
-      {"power_variation", "power, deviation / mean", summary, "fraction", kLower,
-       Basis::kPowerPeaks, variation},
-      {"burstiness", "burstiness of power peaks", summary, "", kNeither, Basis::kPowerPeaks,
-       burstiness},
-      {"temperature", "highest temperature", summary, "celsius", kLower, Basis::kHeating,
-       [](const Report& r) { return MostValue(r.thermal.heating, &HeatingRow::max_celsius); }},
-      {"clock", "mean SM clock", summary, "hertz", kHigher, Basis::kMeasured,
-       MeanMetric("sm_clock")},
-      {"utilization", "GPU utilization", summary, "fraction", kNeither, Basis::kMeasured,
-       MeanMetric("gpu_utilization")},
-      {"throttled", "time throttled", summary, "fraction", kLower, Basis::kThrottling,
-       ThrottledShare},
-      {"coverage", "coverage, real", summary, "fraction", kNeither, Basis::kTime,
-       [](const Report& r) {
-         const bool replayed = r.coverage.amount > 0 && SimulatedMachine(r.manifest).empty();
-         return replayed ? Values{r.coverage.real} : Values{};
-       }},
-      {"step_error", "error of the step", summary, "fraction", kNeither, Basis::kTime, step_error},
+      summary("time", "step time", "seconds", kLower, Basis::kTime, StepSeconds),
+      summary("exposed_comm", "exposed communication (mean)", "seconds", kLower, Basis::kTime,
+              ExposedSeconds),
+      summary("tokens_per_second", "tokens per second", "1/s", kHigher, Basis::kTime,
+              amount_per_step(&Report::tokens, StepSeconds)),
+      summary("samples_per_second", "samples per second", "1/s", kHigher, Basis::kTime,
+              amount_per_step(&Report::samples, StepSeconds)),
+      summary("energy", "energy of a step", "joules", kLower, Basis::kEnergy, StepJoules),
+      summary("tokens_per_joule", "tokens per joule", "1/J", kHigher, Basis::kEnergy,
+              amount_per_step(&Report::tokens, StepJoules)),
+      summary("samples_per_joule", "samples per joule", "1/J", kHigher, Basis::kEnergy,
+              amount_per_step(&Report::samples, StepJoules)),
+      summary("gflop_per_joule", "GFLOP per joule", "GFLOP/J", kHigher, Basis::kEnergy,
+              GflopPerJoule),
+      summary("power", "mean power", "watts", kNeither, Basis::kPower, watts),
+      summary("peak_power", "highest power of a meter", "watts", kNeither, Basis::kPowerPeaks,
+              [](const Report& r) { return MostValue(r.thermal.peaks, &PowerPeakRow::max_watts); }),
+      summary("power_variation", "power, deviation / mean", "fraction", kLower, Basis::kPowerPeaks,
+              variation),
+      summary("burstiness", "burstiness of power peaks", "", kNeither, Basis::kPowerPeaks,
+              burstiness),
+      summary(
+          "temperature", "highest temperature", "celsius", kLower, Basis::kHeating,
+          [](const Report& r) { return MostValue(r.thermal.heating, &HeatingRow::max_celsius); }),
+      summary("clock", "mean SM clock", "hertz", kHigher, Basis::kMeasured, MeanMetric("sm_clock")),
+      summary("utilization", "GPU utilization", "fraction", kNeither, Basis::kMeasured,
+              MeanMetric("gpu_utilization")),
+      summary("throttled", "time throttled", "fraction", kLower, Basis::kThrottling,
+              ThrottledShare),
+      summary("coverage", "coverage, real", "fraction", kNeither, Basis::kTime,
+              [](const Report& r) {
+                const bool replayed = r.coverage.amount > 0 &&
+                                      SimulatedMachine(r.manifest).empty() &&
+                                      !IsRecorded(r.manifest);
+                return replayed ? Values{r.coverage.real} : Values{};
+              }),
+      summary("step_error", "error of the step", "fraction", kNeither, Basis::kTime, step_error),
   };
 }
 
 std::vector<QuantityKind> FindQuantityKinds(const std::vector<ComparedSide>& sides) {
   std::vector<QuantityKind> kinds = SummaryKinds();
+  for (QuantityKind& kind : OperationKinds()) {
+    kinds.push_back(std::move(kind));
+  }
   AddParts(sides, "class", &Report::classes, &EnergyAttribution::classes, kinds);
   AddParts(sides, "phase", &Report::phases, &EnergyAttribution::phases, kinds);
   AddCollectives(sides, kinds);

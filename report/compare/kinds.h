@@ -28,11 +28,14 @@ struct QuantityKind {
   std::string name, label, group, unit;
   Better better = Better::kLower;
   Basis basis = Basis::kTime;
-  std::function<QuantityValues(const Report&)> values;
+  std::function<QuantityValues(const ComparedRun&)> values;
 };
 
+// Of reports.
 [[nodiscard]] std::vector<QuantityKind> SummaryKinds();
-// The summary's, then classes, phases and collectives that any run has.
+// Of operations: how the steps passed, inference, imbalance, and what aligns.
+[[nodiscard]] std::vector<QuantityKind> OperationKinds();
+// All of these, then classes, phases and collectives that any run has.
 [[nodiscard]] std::vector<QuantityKind> FindQuantityKinds(const std::vector<ComparedSide>& sides);
 
 }  // namespace reprise

@@ -33,4 +33,12 @@ struct PresentedTable {
                                                         const std::vector<std::size_t>& positions,
                                                         Room room);
 
+// Of aligned sides: where their operations differ. On a console at most kComparisonLines lines, or
+// with `full` everything.
+[[nodiscard]] std::string DifferencesText(const std::vector<ComparedSide>& sides,
+                                          const Style& style, bool full);
+// The ranks of one execution, likewise.
+[[nodiscard]] std::string RanksText(const JobOperations& job, const RankComparison& ranks,
+                                    const Style& style, bool full);
+
 }  // namespace reprise

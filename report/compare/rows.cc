@@ -23,7 +23,7 @@ constexpr double kNarrow = 0.03;
 Values ValuesOf(const ComparedSide& side, const QuantityKind& kind, bool of_runs) {
   Values all;
   for (const ComparedRun& run : side.runs) {
-    Values of_run = kind.values(run.report);
+    Values of_run = kind.values(run);
     if (of_runs && !of_run.empty()) {
       of_run = {Describe(std::move(of_run))->value};
     }
@@ -83,20 +83,13 @@ ComparedRow RowOf(const QuantityKind& kind) {
 
 std::optional<ComparedRow> MakeRow(const std::vector<ComparedSide>& sides, const QuantityKind& kind,
                                    bool of_runs) {
-  const auto report_of = [](const ComparedSide& side) {
-    return side.runs.empty() ? nullptr : &side.runs.front().report;
-  };
-  const Report* const base = report_of(sides.front());
+  const Report& base = sides.front().runs.front().report;
   std::vector<SideValues> all;
   for (const ComparedSide& side : sides) {
-    const Report* const report = report_of(side);
-    SideValues& of = all.emplace_back();
-    of.values = ValuesOf(side, kind, of_runs);
-    of.base = all.front().values;
-    of.modelled = report != nullptr && IsModelled(kind.basis, *report);
-    of.why_no_ratio = report == nullptr || base == nullptr || report == base
-                          ? ""
-                          : WhyNoRatio(kind.basis, *report, *base);
+    const Report& report = side.runs.front().report;
+    all.push_back({.values = ValuesOf(side, kind, of_runs),
+                   .modelled = IsModelled(kind.basis, report),
+                   .why_no_ratio = WhyNoRatio(kind.basis, report, base)});
   }
   return CompareValues(RowOf(kind), all, of_runs);
 }
@@ -108,7 +101,7 @@ std::optional<ComparedRow> CompareValues(ComparedRow row, const std::vector<Side
   bool any = false;
   for (const SideValues& of : sides) {
     const bool first = row.cells.empty();
-    const Values& base = first ? of.values : of.base;
+    const Values& base = sides.front().values;
     ComparedCell& cell = row.cells.emplace_back();
     cell.quantity = Describe(of.values);
     cell.modelled = cell.quantity && of.modelled;

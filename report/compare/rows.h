@@ -11,8 +11,8 @@
 
 namespace reprise {
 
-// `like` has the row's name, unit and the like; SideValues of every side, the first one's without a
-// base. Nothing where no side has a value.
+// `like` has the row's name, unit and the like. Ratios are to the first side. Nothing where no side
+// has a value.
 [[nodiscard]] std::optional<ComparedRow> CompareValues(ComparedRow like,
                                                        const std::vector<SideValues>& sides,
                                                        bool repeats_are_runs);
@@ -22,11 +22,15 @@ namespace reprise {
 // Each quantity that a run of any side has, the summary's first.
 [[nodiscard]] std::vector<ComparedRow> CompareQuantities(const std::vector<ComparedSide>& sides,
                                                          bool repeats_are_runs);
-// Each rank's metrics: step, power, temperature and the like.
-[[nodiscard]] HeatMap DescribeHeat(const Report& report);
+// Each rank's metrics: step, power, temperature and the like. `ranks`: their loads, where known.
+[[nodiscard]] HeatMap DescribeHeat(const Report& report, const RankComparison* ranks);
 
 // Whether every side has two runs or more, so that runs are the repeats.
 [[nodiscard]] bool RepeatsAreRuns(const std::vector<ComparedSide>& sides);
+// Parts of the report's critical path, largest first; empty where it is not known.
+[[nodiscard]] std::vector<PathPart> CriticalPathOf(const Report& report);
+// "4 steps", "ranks 0-3": why a side is compared in part, one sentence for each; empty: whole.
+[[nodiscard]] std::vector<std::string> DescribeParts(const std::vector<ComparedSide>& sides);
 
 // What the meters in a report's total are of: "GPUs" for any vendor's, else their source.
 [[nodiscard]] std::string MeteredText(const Report& report);
@@ -34,7 +38,7 @@ namespace reprise {
 [[nodiscard]] std::vector<ComparedTransfer> CompareTransfers(
     const std::vector<ComparedSide>& sides);
 
-// Of the runs in the middle of their sides; nothing where no operation was measured.
+// Of the middle runs; nothing where no operation was measured.
 [[nodiscard]] std::optional<DifferenceParts> ExplainParts(const ComparedSide& side,
                                                           const ComparedSide& base);
 

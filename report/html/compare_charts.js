@@ -40,8 +40,9 @@ function drawSummaryTable(box, data) {
   const name = (row) => element('div', {}, row.label, ...(row.note ? [element('br'), element('small', {}, `no ratio: ${row.note}`)] : []));
   const whole = table([textColumn('quantity', name), ...heads(data).map((head, s) => column(head, (row) => summaryCell(row, s)))], rows);
   whole.classList.add('whole');
-  box.append(note(`Median; least to most of n ${data.repeats}; ratio to ${data.sides[0].label} with its 95\u00a0% interval (of degrees and shares the difference). ▲ better and ▼ worse stand ` +
-    `where the interval leaves 1 out; for some quantities neither is better.${data.repeats === 'runs' ? '' : ' n = 1: one value of the whole run, so no interval.'}`), whole);
+  const values = data.repeats === 'none' ? 'Values of one recording' : `Median; least to most of n ${data.repeats}`;
+  box.append(note(`${values}; ratio to ${data.sides[0].label} with its 95\u00a0% interval (of degrees and shares the difference). ▲ better and ▼ worse stand ` +
+    `where the interval leaves 1 out; for some quantities neither is better.${data.repeats === 'iterations' ? ' n = 1: one value of the whole run, so no interval.' : ''}`), whole);
   return undefined;
 }
 
@@ -57,7 +58,7 @@ function drawRatios(box, data) {
   const [least, most] = d3.extent([1, ...dots.flat().flatMap(({ ratio }) => [ratio.value, ratio.low, ratio.high])].filter((v) => v > 0));
   const height = d3.sum(dots, (list) => list.length * tall + 8);
   const svg = figure(box, { title: `Ratios to ${data.sides[0].label}`, height: height + 40,
-    text: `${data.repeats === 'runs' ? 'Whiskers: 95 % interval from run to run. ' : ''}The dashed line is 1; the axis is logarithmic.`,
+    text: `${data.repeats === 'runs' ? 'Whiskers: 95 % interval from run to run. ' : data.repeats === 'recordings' ? 'Whiskers: 95 % interval from recording to recording. ' : ''}The dashed line is 1; the axis is logarithmic.`,
     columns: [textColumn('quantity', (row) => row.label), ...valueColumns(data)], rows });
   legend(svg, sideItems(data, 1));
   const x = d3.scaleLog().domain([least / 1.06, most * 1.06]).range([left, right]);
@@ -158,6 +159,7 @@ function drawEnergyParts(box, data) {
 
 function drawDifferences(box, data) {
   const format = (seconds) => signed(metricText('seconds')(seconds), seconds);
+  if (data.differences.every((difference) => !difference || difference.rows.length === 0)) return 'Nothing is known to differ.';
   data.differences.forEach((difference, i) => {
     const [first, label] = [data.sides[0].label, data.sides[i + 1].label];
     if (!difference || difference.rows.length === 0) {
@@ -175,6 +177,7 @@ function drawDifferences(box, data) {
         column('share', (row) => (difference.seconds ? percent(row.seconds / difference.seconds) : UNKNOWN)),
         column(`of ${heads(data)[0]}'s whole`, (row) => share(row.seconds))], rows: difference.rows });
   });
+  return undefined;
 }
 
 function drawTransfers(box, data) {
@@ -217,6 +220,7 @@ const COMPARE_SECTIONS = [
   { id: 'parts', title: 'Time by class and phase', draw: drawParts },
   { id: 'energy', title: 'Energy by class and phase', draw: drawEnergyParts },
   { id: 'collectives', title: 'Transfers', draw: drawTransfers },
+  ...OPERATION_SECTIONS,
   { id: 'settings', title: 'Settings that differ', draw: drawSettingsThatDiffer },
   { id: 'runs', title: 'Runs', draw: drawRuns },
 ];

@@ -67,7 +67,8 @@ function ratioMeasure(data, key) {
 function breakdownParts(data) {
   const kinds = rowsOf(data, 'collective');
   const paint = (i) => `color-mix(in srgb, ${classColour('comm')} ${Math.max(30, 100 - 22 * i)}%, var(--panel))`;
-  const perRank = (row) => row.cells.map((cell, s) => (known(cell.value) ? cell.value / (data.sides[s].ranks || data.sides[s].world_size) : null));
+  const ranksOf = (side) => (side.load ? d3.sum(side.load.ranks, (rank) => rank.alike) : side.world_size);
+  const perRank = (row) => row.cells.map((cell, s) => (known(cell.value) ? cell.value / ranksOf(data.sides[s]) : null));
   const parts = rowsOf(data, 'class').map((row) => ({ name: row.label, colour: classColour(row.label), values: perRank(row) }));
   const comm = parts.findIndex((part) => part.name === 'comm');
   const byKind = kinds.map((row, i) => ({ name: row.label, colour: paint(i), values: perRank(row) }));

@@ -201,6 +201,16 @@ std::int64_t BytesOf(Members members) {
   return bytes;
 }
 
+// Of one member, by iteration.
+std::vector<std::int64_t> OwnTimes(const Measurement& measured, std::size_t members,
+                                   std::size_t member) {
+  std::vector<std::int64_t> own_ns;
+  for (std::size_t at = member; at < measured.own_ns.size(); at += members) {
+    own_ns.push_back(measured.own_ns[at]);
+  }
+  return own_ns;
+}
+
 void AddToRows(Members members, const Measurement& measured, std::span<const MeasuredRank> ranks,
                std::map<RowKey, Accumulator>& rows) {
   const std::int64_t bytes = BytesOf(members);
@@ -244,6 +254,12 @@ void AddToRows(Members members, const Measurement& measured, std::span<const Mea
       accumulator.replayed_ns.push_back({ns, weight});
     }
     accumulator.replayed_sum_ns += weight * median_ns;
+    for (std::size_t of = pair ? m : 0; of < (pair ? m + 1 : members.size()); ++of) {
+      std::vector<std::int64_t> times_ns = OwnTimes(measured, members.size(), of);
+      if (const auto own_ns = Median(times_ns)) {
+        row.members_ns = row.members_ns.value_or(0) + ranks[members[of].rank].alike() * *own_ns;
+      }
+    }
   }
 }
 

@@ -13,10 +13,9 @@ constexpr std::string_view kSharedScripts[] = {"d3.min.js", "text.js", "chart.js
                                                "shell.js"};
 constexpr std::string_view kReportScripts[] = {
     "time_charts.js", "run_charts.js", "energy_charts.js", "telemetry_charts.js", "page.js"};
-constexpr std::string_view kComparisonScripts[] = {"sides.js", "panels.js", "compare_charts.js",
-                                                   "figure_charts.js", "compare_page.js"};
-constexpr std::string_view kRecordingScripts[] = {"sides.js", "recording_charts.js",
-                                                  "recording_page.js"};
+constexpr std::string_view kComparisonScripts[] = {
+    "sides.js",          "panels.js",        "operation_charts.js",
+    "compare_charts.js", "figure_charts.js", "compare_page.js"};
 
 std::string_view FileText(std::string_view name) {
   const auto files = EmbeddedPageFiles();
@@ -72,9 +71,7 @@ std::string HtmlPage(std::string_view json, PageKind kind) {
   put("{{title}}", title);
   put("{{data}}", EscapeForScript(json));
   put("{{scripts}}",
-      Joined(kSharedScripts) + (report                          ? Joined(kReportScripts)
-                                : kind == PageKind::kRecordings ? Joined(kRecordingScripts)
-                                                                : Joined(kComparisonScripts)));
+      Joined(kSharedScripts) + (report ? Joined(kReportScripts) : Joined(kComparisonScripts)));
   return text.append(frame.substr(at));
 }
 

@@ -10,11 +10,10 @@
 
 namespace reprise {
 
-enum class PageKind { kReport, kComparison, kRecordings };
+enum class PageKind { kReport, kComparison };
 
 // The page whose data is `json`: for kReport HtmlDataJson's (report/page/html_data.h), for
-// kComparison a comparison's, with the figures that were asked for or all sections; for kRecordings
-// that of report/recordings/show.h.
+// kComparison a comparison's, with the figures that were asked for or all sections.
 [[nodiscard]] std::string HtmlPage(std::string_view json, PageKind kind);
 
 // A run's report (docs/report.md). Its size is bounded whatever the run's is.

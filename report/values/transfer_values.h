@@ -33,6 +33,8 @@ struct CollectiveRow {
   std::optional<std::int64_t> replayed_ns;  // median from the last arrival to the last end
   // All of one pass over the trace; replayed: of each transfer the median over iterations.
   std::int64_t recorded_sum_ns = 0, replayed_sum_ns = 0;
+  // What all members spent in them from the last arrival on, likewise; of a pair one side's.
+  std::optional<std::int64_t> members_ns;
   std::optional<double> algbw_gb_per_s, busbw_gb_per_s;  // none for nothing sent or not measured
 };
 

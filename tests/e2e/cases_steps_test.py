@@ -19,7 +19,7 @@ class Steps(program.ProgramTest):
         run = self.dir / f"{trace.name}_dry"
         self.run_program("simulate", trace, "-o", run, "--machine", "recorded", "--quiet")
         report = self.run_json("report", run)
-        difference = self.run_json("compare", f"a={trace}", f"b={trace}")["differences"][0]
+        difference = self.run_json("compare", f"a={trace}", f"b={trace}")["alignments"][0]
         timing = self.run_json("validate", trace, "--timing")["timing"][0]
         return {
             "stats": sum(step["duration_ns"] for step in stats) / len(stats),
@@ -40,7 +40,7 @@ class Steps(program.ProgramTest):
         for a, b, ratio in (("01a_step_without_marks", "01b_step_without_marks_slower", 3.99),
                             ("01c_host_runs_ahead", "01d_host_runs_ahead_slower", 2.0)):
             a, b = self.convert_case(a), self.convert_case(b)
-            self.assertAlmostEqual(self.run_json("compare", f"a={a}", f"b={b}")["differences"][0]["totals"]["step_ratio"],
+            self.assertAlmostEqual(self.run_json("compare", f"a={a}", f"b={b}")["alignments"][0]["totals"]["step_ratio"],
                                    ratio, delta=0.01)
 
     def test_work_before_and_after_the_marks_is_in_no_step(self):

@@ -23,7 +23,7 @@ class CompareSets(pages.PageTest):
         return self.run_program("compare", *sides, expect=expect)
 
     def difference(self, *sides):
-        return json.loads(self.compare(*sides, "--json").stdout)["differences"][0]
+        return json.loads(self.compare(*sides, "--json").stdout)["alignments"][0]
 
     def test_a_capture_against_itself(self):
         for case in ("gloo/gpt_ddp4", "gloo_comms/moe_ep4", "phases/lora"):
@@ -167,7 +167,7 @@ class CompareSets(pages.PageTest):
         self.assertIsNone(side["sides"][0]["ranks"][0]["inference"])
         marks = self.marks(trace, ("forward", "backward", "optimizer"))
         nodes = self.nodes(trace)
-        counted = {row["name"]: row["a"]["count"] for row in side["differences"][0]["phases"]}
+        counted = {row["name"]: row["a"]["count"] for row in side["alignments"][0]["phases"]}
         work = [node["start_ns"] for node in nodes if node["op_kind"] == "work" and node["op_class"] not in ("host", "metadata")]
         for name, start_ns, end_ns in marks:
             # What draws the batch comes before the first mark.

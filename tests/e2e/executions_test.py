@@ -8,6 +8,8 @@ import pages
 import program
 
 BAD_INPUT = 3
+KEYS = ["kind", "figures", "repeats", "sides", "verdicts", "warnings", "settings", "quantities", "collectives", "differences",
+        "heat", "alignments"]
 SECTIONS = ("verdict", "step", "classes", "phases", "shapes", "critical-path", "threads", "overlap", "transfers", "ranks", "notes")
 
 
@@ -34,9 +36,32 @@ class Executions(pages.PageTest):
             ranks = self.run_json("compare", of)
             self.assertEqual(len(ranks["ranks"]), 4)
             self.assertIsInstance(ranks["imbalance"], float)
-        for other in (run, prediction):
-            for sides in ((trace, other), (other, trace)):
-                self.assertTrue(self.run_json("compare", *sides)["differences"][0]["verdict"])
+        # Any two, with the same keys and the same names of what is measured.
+        for sides in ((trace, run), (run, trace), (trace, prediction), (run, prediction), (trace, trace)):
+            of = self.run_json("compare", *(f"{name}={path}" for name, path in zip("ab", sides)))
+            self.assertEqual(list(of), KEYS)
+            self.assertTrue(of["verdicts"][0])
+            names = {row["name"] for row in of["quantities"]}
+            self.assertLessEqual({"time", "exposed_comm", "class.gemm", "phase.forward", "collective.all_reduce"}, names)
+            self.assertTrue(of["collectives"] and of["heat"][1]["ranks"])
+            self.assertEqual(len(of["alignments"]), 0 if sides == (run, prediction) else 1)
+        # One definition of a class's time, of a step and of a transfer, whoever says it.
+        report, compared = self.run_json("report", trace), self.run_json("compare", f"a={trace}", f"b={trace}")
+        values = {row["name"]: row["cells"][0]["value"] for row in compared["quantities"]}
+        for row in report["classes"]:
+            self.assertAlmostEqual(values[f"class.{row['name']}"], row["replayed_ns"] / 1e9, 9)
+        self.assertAlmostEqual(values["time"], report["step_time_replayed_ns"] / 1e9, 9)
+
+    def test_what_only_one_side_has_is_not_compared(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        part = self.dir / "part"
+        self.run_program("simulate", trace, "-o", part, "--machine", "recorded", "--ranks", "0-1", "--quiet")
+        of = self.run_json("compare", f"a={trace}", f"b={part}")
+        self.assertIn("a has 4 ranks", of["warnings"][0])
+        self.assertEqual([[rank["rank"] for rank in side["ranks"]] for side in of["sides"]], [[0, 1], [0, 1]])
+        # Their operations are the same.
+        gemm = next(row for row in of["quantities"] if row["name"] == "class.gemm")
+        self.assertAlmostEqual(gemm["cells"][1]["ratio"]["value"], 1, 6)
 
     def test_a_report_of_a_set(self):
         for case in ("gloo/gpt_ddp4", "gloo_comms/moe_ep4", "h100/gpt_350m", "phases/decode"):

@@ -56,7 +56,7 @@ class GpuCaptures(share_test.PackedSets):
                 events = json.loads(gzip.decompress(capture.read_bytes()))["traceEvents"]
                 sums.append(sum(round(event["dur"] * 1000) for event in events if event.get("cat") in DEVICE_EVENTS))
                 sides.append(f"{device}={trace}")
-            of = self.run_json("compare", *sides)["differences"][0]
+            of = self.run_json("compare", *sides)["alignments"][0]
             self.assertGreaterEqual(of["aligned"]["a"]["share"], 0.99, model)
             self.assertGreaterEqual(of["aligned"]["b"]["share"], 0.99, model)
             for side, total in zip("ab", sums):

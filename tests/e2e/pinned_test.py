@@ -37,7 +37,7 @@ def known(output):
     """Numbers that a reader of the pins knows."""
     names = ("step_time_recorded_ns", "step_time_replayed_ns", "imbalance")
     found = {name: output[name] for name in names if name in output}
-    for difference in (of for of in output.get("differences", [])[:1] if "totals" in of):
+    for difference in (of for of in output.get("alignments", [])[:1]):
         found["step_ns"] = [difference["totals"][side]["step_ns"] for side in "ab"]
     return found
 
