@@ -3,6 +3,7 @@
 // modelled.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "core/operators.h"
 #include "predict/machine/machine.h"
+#include "predict/workload/description.h"
 #include "predict/workload/job/facts.h"
 
 namespace reprise {
@@ -74,6 +76,7 @@ struct PowerPrediction {
 };
 
 struct Prediction {
+  std::optional<Workload> job;        // nothing: of a set
   std::vector<std::string> notes;     // which part of a set was simulated
   std::vector<std::string> warnings;  // what must be said first, as the report says it
   std::int64_t step_time_ns = 0;      // of the longest rank, mean of the steps
@@ -96,6 +99,10 @@ struct Prediction {
   std::string without_rate;  // types of products that the machine lacks, "bfloat16"; or empty
   std::optional<PowerPrediction> power;
 
+  // Of the step what is neither a transfer alone nor a bubble: operations, and their launches.
+  [[nodiscard]] std::int64_t working_ns() const {
+    return std::max<std::int64_t>(step_time_ns - exposed_communication_ns - bubble_ns, 0);
+  }
   [[nodiscard]] std::optional<double> PerSecond(std::int64_t count) const {
     return count > 0 && step_time_ns > 0 ? std::optional(static_cast<double>(count) /
                                                          (static_cast<double>(step_time_ns) / 1e9))

@@ -50,13 +50,29 @@ Json MemoryJson(const MemoryPrediction& memory) {
   return json;
 }
 
+Json JobJson(const Workload& of) {
+  Json json;
+  REPRISE_ADD_FIELDS(json, of, name)
+  json["sequence"] = of.model.sequence;
+  json["dtype"] = Name(of.model.dtype);
+  REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, cp, fsdp, sequence_parallel,
+                     distributed_optimizer)
+  REPRISE_ADD_FIELDS(json, of, global_batch, micro_batch)
+  json["micro_batches"] = of.micro_batches();
+  REPRISE_ADD_FIELDS(json, of, schedule, virtual_stages)
+  json["recompute"] = Name(of.recompute);
+  return json;
+}
+
 }  // namespace
 
 Json PredictionJson(const Prediction& of) {
   Json json;
+  json["job"] = of.job ? JobJson(*of.job) : Json(nullptr);
   REPRISE_ADD_FIELDS(json, of, warnings, step_time_ns, step_time_recorded_ns, ranks, classes,
                      machine, captured_on, calibrated_on, energy_joules)
   json["memory"] = of.memory ? MemoryJson(*of.memory) : Json(nullptr);
+  json["working_ns"] = of.working_ns();
   REPRISE_ADD_FIELDS(json, of, exposed_communication_ns, bubble_ns, hfu, mfu)
   json["tokens_per_second"] = of.PerSecond(of.tokens);
   json["samples_per_second"] = of.PerSecond(of.samples);

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 #include "core/counted.h"
 #include "core/shown_text.h"
 #include "report/text/table.h"
@@ -37,13 +41,47 @@ std::string ClassesText(const MemoryPrediction& memory) {
   return text;
 }
 
+// "tp 8, pp 2, dp 4, sp".
+std::string LayoutText(const Layout& of) {
+  std::string text = fmt::format("tp {}, pp {}, dp {}", of.tp, of.pp, of.dp);
+  for (const auto& [name, size] : {std::pair("ep", of.ep), std::pair("cp", of.cp)}) {
+    text += size > 1 ? fmt::format(", {} {}", name, size) : "";
+  }
+  for (const auto& [name, on] : {std::pair("fsdp", of.fsdp), std::pair("sp", of.sequence_parallel),
+                                 std::pair("distributed optimizer", of.distributed_optimizer)}) {
+    text += on ? fmt::format(", {}", name) : "";
+  }
+  return text;
+}
+
+// What the numbers are of.
+std::string JobText(const Workload& of) {
+  const bool language = of.model.vocab > 0;
+  std::string text =
+      fmt::format("Job             {}: {}{} a step, {}\n", ShownText(of.name),
+                  Counted(of.global_batch, language ? "sequence" : "sample"),
+                  language ? fmt::format(" of {}", Counted(of.model.sequence, "token")) : "",
+                  Name(of.model.dtype));
+  text += fmt::format(
+      "Layout          {}; {} of {}{}{}\n", LayoutText(of.layout),
+      Counted(of.micro_batches(), "micro-batch"), of.micro_batch,
+      of.layout.pp > 1
+          ? fmt::format(", schedule {}", of.virtual_stages > 1
+                                             ? fmt::format("{}:{}", of.schedule, of.virtual_stages)
+                                             : of.schedule)
+          : "",
+      of.recompute == Recompute::kNone ? "" : fmt::format(", recompute {}", Name(of.recompute)));
+  return text;
+}
+
 std::string ThroughputText(const Prediction& of) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto ranks = static_cast<double>(std::max<std::int64_t>(of.ranks, 1));
   if (const auto tokens = of.PerSecond(of.tokens)) {
-    add(fmt::format("{:.0f} tokens/s", *tokens));
+    add(fmt::format("{:.0f} tokens/s, {:.0f} a device", *tokens, *tokens / ranks));
   } else if (const auto samples = of.PerSecond(of.samples)) {
-    add(fmt::format("{:.1f} samples/s", *samples));
+    add(fmt::format("{:.1f} samples/s, {:.4g} a device", *samples, *samples / ranks));
   }
   if (of.mfu) {
     add(fmt::format("MFU {:.1f} %", 100 * *of.mfu));
@@ -54,6 +92,53 @@ std::string ThroughputText(const Prediction& of) {
   return text;
 }
 
+// Means over ranks; the largest is what bounds the step.
+std::string StepPartsText(const Prediction& of) {
+  return fmt::format(
+      "                operations {}, transfers alone {}, pipeline bubble {}; means of ranks\n",
+      PercentOfStep(of, of.working_ns()), PercentOfStep(of, of.exposed_communication_ns),
+      PercentOfStep(of, of.bubble_ns));
+}
+
+std::string WattsText(double watts) {
+  constexpr double kKilo = 1e3;
+  return watts < 10 * kKilo ? fmt::format("{:.0f} W", watts)
+                            : fmt::format("{:.1f} kW", watts / kKilo);
+}
+
+std::string PowerText(const Prediction& of) {
+  const DeviceSummary& device = of.power->summary;
+  return fmt::format(
+      "Power           a device takes {:.0f} W, at most {:.0f} W of {:.0f} W{}; all {}, {} a "
+      "step\n",
+      device.mean_watts, device.peak_watts, of.power->limit_watts,
+      device.throttled_share > 0
+          ? fmt::format(", throttled for {:.1f} % of the time", 100 * device.throttled_share)
+          : "",
+      WattsText(of.power->mean_watts), JoulesText(of.power->joules));
+}
+
+// Of a device's memory there is less than its data sheet says: below this share nothing is safe.
+constexpr double kSmallMargin = 0.05;
+
+// ": does not fit, 28.37 GB too much"; empty: the machine's memory is not known.
+std::string FitsText(const MemoryPrediction& memory) {
+  if (!memory.of_bytes) {
+    return {};
+  }
+  const std::int64_t left = *memory.of_bytes - memory.peak_bytes;
+  if (left < 0) {
+    return fmt::format(": does not fit, {} GB too much", Gigabytes(-left));
+  }
+  const bool small =
+      static_cast<double>(left) < kSmallMargin * static_cast<double>(*memory.of_bytes);
+  return small ? fmt::format(
+                     ": leaves {} GB for what is not counted (context, libraries' buffers, "
+                     "fragmentation), which hardly fits",
+                     Gigabytes(left))
+               : fmt::format(": fits, {} GB are left", Gigabytes(left));
+}
+
 }  // namespace
 
 std::string MemoryText(const Prediction& prediction) {
@@ -61,8 +146,7 @@ std::string MemoryText(const Prediction& prediction) {
     return {};
   }
   const MemoryPrediction& memory = *prediction.memory;
-  const auto fits = memory.fits();
-  const std::string verdict = !fits ? "" : *fits ? ": fits" : ": does not fit";
+  const std::string verdict = FitsText(memory);
   if (memory.rank) {
     return fmt::format("Memory          {} GB at the peak of rank {}, of what operations name{}\n",
                        Gigabytes(memory.peak_bytes), *memory.rank, verdict);
@@ -84,25 +168,15 @@ std::string PredictionText(const Prediction& of) {
     text += fmt::format("! {}\n", warning);
   }
   text += "! Every number is modelled: nothing was executed.\n";
-  text += fmt::format("Step            {:.4g} ms on {}: {} in {}\n",
-                      static_cast<double>(of.step_time_ns) * 1e-6, ShownText(of.machine),
-                      Counted(of.ranks, "rank"), Counted(of.classes, "class"));
+  text += of.job ? JobText(*of.job) : "";
+  text +=
+      fmt::format("Step            {} on {}: {} in {}\n", DurationText(of.step_time_ns),
+                  ShownText(of.machine), Counted(of.ranks, "rank"), Counted(of.classes, "class"));
+  text += StepPartsText(of);
   if (const std::string throughput = ThroughputText(of); !throughput.empty()) {
     text += fmt::format("Throughput      {}\n", throughput);
   }
-  text +=
-      fmt::format("Waiting         transfers alone {} of the step, bubble {}; mean of ranks\n",
-                  PercentOfStep(of, of.exposed_communication_ns), PercentOfStep(of, of.bubble_ns));
-  if (of.power) {
-    const DeviceSummary& device = of.power->summary;
-    text += fmt::format(
-        "Energy          {} a step; a device takes {:.0f} W, at most {:.0f} W of {:.0f} "
-        "W{}\n",
-        JoulesText(of.power->joules), device.mean_watts, device.peak_watts, of.power->limit_watts,
-        device.throttled_share > 0
-            ? fmt::format(", throttled for {:.1f} % of the time", 100 * device.throttled_share)
-            : "");
-  }
+  text += of.power ? PowerText(of) : "";
   return text + MemoryText(of);
 }
 

@@ -155,6 +155,7 @@ Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& work
   const TraceSet set{.name = job.folded.classes->SetName(), .classes = job.folded.classes};
   REPRISE_TRY(simulation.RunFolded(run, set, job.folded));
   REPRISE_ASSIGN(Prediction prediction, simulation.Predict({}));
+  prediction.job = workload;
   if (request.largest_micro_batch && machine.options.to) {
     REPRISE_ASSIGN(prediction.memory->largest_micro_batch,
                    LargestMicroBatch(workload, machine.options.to->device.memory_bytes.value));

@@ -15,6 +15,7 @@
 #include "core/shown_text.h"
 #include "predict/operator_work.h"
 #include "predict/workload/job/options.h"
+#include "predict/workload/job/valid_values.h"
 
 namespace reprise {
 
@@ -95,7 +96,7 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
     return UsageError("give a preset (`reprise list models`) or a description");
   }
   GenerateRequest request{.directory = flags.output, .expand = flags.expand, .force = flags.force};
-  REPRISE_ASSIGN(request.workload, MakeJob(flags.job));
+  REPRISE_ASSIGN(request.workload, MakeJobOrSuggest(flags.job));
   REPRISE_TRY(CheckEffects(flags.job, request.workload));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));

@@ -11,6 +11,7 @@
 #include "cli/program/commands.h"
 #include "core/shown_text.h"
 #include "predict/simulate.h"
+#include "predict/workload/job/valid_values.h"
 
 namespace reprise {
 namespace {
@@ -64,7 +65,7 @@ Result<int> RunPredict(PredictFlags& flags, const CommandContext& context) {
   flags.request.command_line = context.command_line;
   REPRISE_ASSIGN(const TargetMachine machine, TargetMachine::Create(flags.machine));
   REPRISE_TRY(machine.CheckWithoutTimes(/*job=*/true));
-  REPRISE_ASSIGN(const Workload workload, MakeJob(flags.job));
+  REPRISE_ASSIGN(const Workload workload, MakeJobOrSuggest(flags.job));
   REPRISE_TRY(CheckEffects(flags.job, workload));
   REPRISE_ASSIGN(const Prediction prediction, PredictJob(machine, workload, flags.request));
   REPRISE_TRY(PrintPrediction(prediction, flags.request.run_directory, flags.show));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/enum_names.h"
 
 namespace reprise {
 
@@ -101,6 +102,7 @@ struct Overlap {
 };
 
 enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
+REPRISE_NAMES(Recompute, "none", "selective", "full");
 
 struct Workload {
   std::string name;    // of the set

@@ -217,9 +217,9 @@ class Generate(program.ProgramTest):
     def test_what_cannot_be(self):
         for arguments, code, needle in (
                 (["lama3-8b"], BAD_INPUT, "did you mean llama3-8b?"),
-                (["gpt-small", "--tp", "3"], USAGE, "tensor parallelism of 3 does not divide 4 attention heads\n"),
+                (["gpt-small", "--tp", "3"], USAGE, "tensor parallelism of 3 does not divide 4 attention heads\nWith the rest as it is, this breaks no rule: --tp 1, 2 or 4\n"),
                 (["gpt-small", "--pp", "8"], USAGE, "but 4 layers"),
-                (["gpt-small", "--ranks", "6", "--tp", "4"], USAGE, "is not a multiple of 8 (tp 4 x pp 2 x cp 1)\n"),
+                (["gpt-small", "--ranks", "6", "--tp", "4"], USAGE, "is not a multiple of 8 (tp 4 x pp 2 x cp 1)\nWith"),
                 # Three data-parallel ranks cannot share the batch.
                 (["gpt-small", "--ranks", "12"], USAGE, "is not a multiple of 6"),
                 (["gpt-small", "--global-batch", "7"], USAGE, "a global batch of 7 is not a multiple of 2"),

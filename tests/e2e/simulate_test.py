@@ -317,9 +317,20 @@ class SimulateTest(ProgramTest):
         # Without a run, a page of text.
         text = self.run_program("predict", *job, "--machine", "a100-hgx").stdout
         self.assertLess(text.index("rests on default efficiencies"), text.index("Step "))
-        for words in (f"{direct['step_time_ns'] / 1e6:.4g} ms on a100-hgx: 8 ranks in", f"{direct['tokens_per_second']:.0f} tokens/s",
-                      f"MFU {100 * direct['mfu']:.1f} %", "fits; micro-batch"):
+        of = direct["job"]
+        parts = [direct[key] for key in ("working_ns", "exposed_communication_ns", "bubble_ns")]
+        self.assertAlmostEqual(sum(parts), direct["step_time_ns"], delta=2)
+        operations, alone, bubble = (f"{100 * part / direct['step_time_ns']:.1f} %" for part in parts)
+        memory = direct["memory"]
+        for words in (" on a100-hgx: 8 ranks in", f"{direct['tokens_per_second']:.0f} tokens/s, ",
+                      f"MFU {100 * direct['mfu']:.1f} %", f"16 sequences of {of['sequence']} tokens a step, float32",
+                      f"tp {of['tp']}, pp {of['pp']}, dp {of['dp']}", f"{of['micro_batches']} micro-batches of {of['micro_batch']}",
+                      f"operations {operations}, transfers alone {alone}, pipeline bubble {bubble}",
+                      f"fits, {(memory['of_bytes'] - memory['peak_bytes']) / 1e9:.2f} GB are left; micro-batch"):
             self.assertIn(words, text)
+        # Nearly full is not called fitting.
+        full = ["--set", f"device.memory.capacity={memory['peak_bytes'] * 1.01 / 1e9:.6f}GB"]
+        self.assertIn("which hardly fits", self.run_program("predict", *job, "--machine", "a100-hgx", *full).stdout)
 
     def sweep(self, *args, expect=0):
         return self.run_program("sweep", "gpt-small", "--ranks", "8", "--machine", "a100-hgx", "--global-batch", "16",

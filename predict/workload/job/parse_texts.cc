@@ -29,13 +29,12 @@ Status SetSchedule(const std::string& text, Workload& w) {
 }
 
 Status SetRecompute(const std::string& text, Workload& w) {
-  const std::vector<std::string> names = {"none", "selective", "full"};
-  const auto at = std::find(names.begin(), names.end(), text);
-  if (at == names.end()) {
+  const auto recompute = ParseName<Recompute>(text);
+  if (!recompute) {
     return BadInput(fmt::format("recompute is \"{}\"; expected none, selective or full{}", text,
-                                DidYouMean(text, names)));
+                                DidYouMean<Recompute>(text)));
   }
-  w.recompute = static_cast<Recompute>(at - names.begin());
+  w.recompute = *recompute;
   return {};
 }
 
