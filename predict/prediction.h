@@ -90,6 +90,8 @@ struct Prediction {
   std::optional<MemoryPrediction> memory;
   // Means over ranks: only transfers, once the last member has come; nothing, or waiting.
   std::int64_t exposed_communication_ns = 0, bubble_ns = 0;
+  // Their sums over ranks and steps, which are whole numbers.
+  double exposed_sum_ns = 0, bubble_sum_ns = 0;
   std::optional<double> mfu, hfu;
   std::int64_t tokens = 0, samples = 0;  // of one step of a job; 0: not known
   // Sums over ranks and steps.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "predict/extended_job.h"
 #include "predict/folded_job.h"
 #include "predict/machine/catalogue.h"
 #include "predict/set_simulation.h"
@@ -40,6 +41,11 @@ std::vector<std::int64_t> MicroBatchesOf(const Workload& workload) {
   return batches;
 }
 
+Result<std::int64_t> PeakBytesOf(const Workload& workload) {
+  REPRISE_ASSIGN(const GenerateSummary summary, Generate({.workload = workload}));
+  return FactsOf(workload, summary).PeakBytes();
+}
+
 // With the same global batch, found by generating the job with others; 0: none fits.
 Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_bytes) {
   const std::vector<std::int64_t> batches = MicroBatchesOf(workload);
@@ -47,13 +53,12 @@ Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_b
   std::size_t end = batches.size();
   while (fitting < end) {
     const std::size_t middle = fitting + (end - fitting) / 2;
-    GenerateRequest request{.workload = workload};
-    request.workload.micro_batch = batches[middle];
+    Workload tried = workload;
+    tried.micro_batch = batches[middle];
     bool fits = false;
     // What breaks a rule of the schedule does not count as fitting.
-    if (CheckWorkload(request.workload)) {
-      REPRISE_ASSIGN(const GenerateSummary summary, Generate(request));
-      const std::int64_t peak = FactsOf(request.workload, summary).PeakBytes();
+    if (CheckWorkload(tried)) {
+      REPRISE_ASSIGN(const std::int64_t peak, NumberOfJob(tried, PeakBytesOf));
       fits = static_cast<double>(peak) <= memory_bytes;
     }
     (fits ? fitting : end) = fits ? middle + 1 : middle;
@@ -142,8 +147,9 @@ Result<Prediction> PredictSet(const TargetMachine& machine, const SimulationRequ
   return prediction;
 }
 
-Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,
-                              const JobRequest& request) {
+// With all its micro-batches, one after the other.
+Result<Prediction> PredictWholeJob(const TargetMachine& machine, const Workload& workload,
+                                   const JobRequest& request) {
   REPRISE_ASSIGN(const GeneratedJob job,
                  GenerateFoldedJob(workload, /*plans=*/!request.run_directory.empty()));
   SetSimulation simulation(machine);
@@ -156,6 +162,24 @@ Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& work
   REPRISE_TRY(simulation.RunFolded(run, set, job.folded));
   REPRISE_ASSIGN(Prediction prediction, simulation.Predict({}));
   prediction.job = workload;
+  return prediction;
+}
+
+Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,
+                              const JobRequest& request) {
+  std::optional<Prediction> extended;
+  if (request.run_directory.empty() && !request.whole && machine.options.to) {
+    REPRISE_ASSIGN(
+        extended, PredictExtended(workload, machine.options.to->device, [&](const Workload& small) {
+          return PredictWholeJob(machine, small, request);
+        }));
+  }
+  Prediction prediction;
+  if (extended) {
+    prediction = std::move(*extended);
+  } else {
+    REPRISE_ASSIGN(prediction, PredictWholeJob(machine, workload, request));
+  }
   if (request.largest_micro_batch && machine.options.to) {
     REPRISE_ASSIGN(prediction.memory->largest_micro_batch,
                    LargestMicroBatch(workload, machine.options.to->device.memory_bytes.value));

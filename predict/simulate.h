@@ -54,6 +54,7 @@ struct JobRequest {
   std::string run_directory;
   bool force = false;
   std::string command_line;
+  bool whole = false;  // simulates every micro-batch, also where few of them tell the rest
   bool largest_micro_batch = false;  // also finds the largest one that fits: generates several jobs
 };
 [[nodiscard]] Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,

@@ -87,15 +87,15 @@ std::vector<Pass> Interleaved(std::int64_t stage, std::int64_t stages, std::int6
 
 std::span<const PipelineSchedule> BuiltinSchedules() {
   static constexpr std::array kSchedules = {
-      PipelineSchedule{"gpipe", "all forward passes, then all backward passes", CheckOneChunk,
-                       AllForwardFirst},
+      PipelineSchedule{"gpipe", "all forward passes, then all backward passes", false,
+                       CheckOneChunk, AllForwardFirst},
       PipelineSchedule{
           "1f1b", "forward and backward passes by turns: as few micro-batches in flight as stages",
-          CheckOneChunk, OneForwardOneBackward},
+          true, CheckOneChunk, OneForwardOneBackward},
       PipelineSchedule{
           "interleaved",
           "1f1b with V chunks of layers a stage: the bubble is V times shorter (interleaved:V)",
-          CheckInterleaved, Interleaved}};
+          true, CheckInterleaved, Interleaved}};
   return kSchedules;
 }
 

@@ -21,6 +21,9 @@ struct Pass {
 
 struct PipelineSchedule {
   std::string_view name, help;
+  // Once the pipeline is full, a backward pass follows each forward pass, so that no more
+  // micro-batches are under way in a job of many than in one of few.
+  bool alternates = false;
   // Bad input: the rule that is broken and what works.
   Status (*check)(const Workload& workload);
   // Every chunk's forward pass of every micro-batch once, and its backward pass after it.

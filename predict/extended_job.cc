@@ -1,0 +1,328 @@
+#include "predict/extended_job.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+#include "predict/workload/schedule.h"
+
+namespace reprise {
+namespace {
+
+constexpr std::size_t kJobs = 4;
+// Of sums of joules and the like, which round.
+constexpr double kRounding = 1e-9;
+
+// Micro-batches of the small jobs: first, and how many more each next one has.
+struct SmallJobs {
+  std::int64_t first = 0, each = 1;
+  [[nodiscard]] std::int64_t Batches(std::size_t i) const {
+    return first + each * static_cast<std::int64_t>(i);
+  }
+};
+
+// Nothing: the small jobs together would take as long as the job itself, or the schedule is none
+// that becomes periodic.
+std::optional<SmallJobs> SmallJobsOf(const Workload& workload) {
+  if (!FindSchedule(workload.schedule)->alternates) {
+    return std::nullopt;
+  }
+  const std::int64_t batches = workload.micro_batches();
+  // Interleaved schedules take a multiple of the stages.
+  const std::int64_t each = workload.virtual_stages > 1 ? workload.layout.pp : 1;
+  const std::int64_t full = 2 * workload.layout.pp * workload.virtual_stages;
+  SmallJobs small{.first = full, .each = each};
+  small.first += (batches - full) % each;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    sum += small.Batches(i);
+  }
+  return sum < batches && (batches - small.first) % each == 0 ? std::optional(small) : std::nullopt;
+}
+
+Workload WithBatches(const Workload& workload, std::int64_t batches) {
+  Workload changed = workload;
+  changed.global_batch = workload.layout.dp * workload.micro_batch * batches;
+  return changed;
+}
+
+template <typename Number>
+bool IsLine(const std::array<Number, kJobs>& values) {
+  const Number step = values[1] - values[0];
+  for (std::size_t i = 2; i < kJobs; ++i) {
+    const Number difference = values[i] - values[i - 1] - step;
+    if constexpr (std::is_floating_point_v<Number>) {
+      if (std::abs(difference) > kRounding * std::max<double>(std::abs(values[i]), 1)) {
+        return false;
+      }
+    } else if (difference != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The fields of predictions of small jobs, and of the one that is extended.
+class Extension {
+ public:
+  // `times`: how often the difference of two small jobs is added to the last one's values.
+  Extension(std::array<Prediction, kJobs> small, std::int64_t times, const DeviceModel& device)
+      : small_(std::move(small)), times_(times), device_(device), out_(small_.back()) {}
+
+  std::optional<Prediction> Extend() {
+    if (!IsComparable()) {
+      return std::nullopt;
+    }
+    // What the others are divided by comes last.
+    Share([](Prediction& of) { return std::pair(of.mfu ? &*of.mfu : nullptr, StepOf(of)); });
+    Share([](Prediction& of) { return std::pair(of.hfu ? &*of.hfu : nullptr, StepOf(of)); });
+    const auto device_time = [](Prediction& of) { return static_cast<double>(of.device_time_ns); };
+    Share([&](Prediction& of) { return std::pair(&of.unknown_share, device_time(of)); });
+    Share([&](Prediction& of) { return std::pair(&of.default_share, device_time(of)); });
+    ExtendPower();
+    ExtendMemory();
+    for (std::int64_t Prediction::*const member :
+         {&Prediction::step_time_ns, &Prediction::tokens, &Prediction::samples,
+          &Prediction::device_time_ns, &Prediction::linked_device_time_ns}) {
+      Line([member](Prediction & of) -> auto& { return of.*member; });
+    }
+    Line([](Prediction & of) -> auto& { return of.exposed_sum_ns; });
+    Line([](Prediction & of) -> auto& { return of.bubble_sum_ns; });
+    const auto ranks = static_cast<double>(std::max<std::int64_t>(out_.ranks, 1));
+    out_.exposed_communication_ns = std::llround(out_.exposed_sum_ns / ranks);
+    out_.bubble_ns = std::llround(out_.bubble_sum_ns / ranks);
+    FinishShares();
+    return fits_ ? std::optional(std::move(out_)) : std::nullopt;
+  }
+
+ private:
+  static double StepOf(const Prediction& of) { return static_cast<double>(of.step_time_ns); }
+
+  // Lists have the same rows, and nothing is limited.
+  [[nodiscard]] bool IsComparable() const {
+    return std::ranges::all_of(small_, [this](const Prediction& of) {
+      const auto& power = of.power;
+      const auto& last = small_.back();
+      return of.classes == last.classes && of.memory.has_value() == last.memory.has_value() &&
+             (!of.memory || of.memory->classes.size() == last.memory->classes.size()) &&
+             power.has_value() == last.power.has_value() &&
+             (!power ||
+              (!power->until_steady && power->summary.throttled_share == 0 && power->limit_met &&
+               power->heat_met && power->classes.size() == last.power->classes.size() &&
+               power->devices.size() == last.power->devices.size() &&
+               power->nodes.size() == last.power->nodes.size()));
+    });
+  }
+  // A field that grows by the same with each micro-batch.
+  template <typename Field>
+  void Line(const Field& field) {
+    using Number = std::decay_t<decltype(field(out_))>;
+    std::array<Number, kJobs> values{};
+    for (std::size_t i = 0; i < kJobs; ++i) {
+      values[i] = field(small_[i]);
+    }
+    fits_ = fits_ && IsLine(values);
+    field(out_) =
+        values.back() + static_cast<Number>(times_) * (values[kJobs - 1] - values[kJobs - 2]);
+  }
+  // One that does not change.
+  template <typename Field>
+  void Constant(const Field& field) {
+    for (Prediction& of : small_) {
+      const auto value = static_cast<double>(field(of));
+      fits_ = fits_ &&
+              std::abs(value - static_cast<double>(field(out_))) <= kRounding * std::abs(value);
+    }
+  }
+  // One whose product with another field is a line: `field` gives it and the other's value.
+  template <typename Field>
+  void Share(const Field& field) {
+    if (field(out_).first == nullptr) {
+      return;
+    }
+    std::array<double, kJobs> products{};
+    for (std::size_t i = 0; i < kJobs; ++i) {
+      const auto [share, whole] = field(small_[i]);
+      products[i] = *share * whole;
+    }
+    fits_ = fits_ && IsLine(products);
+    const double product =
+        products.back() + static_cast<double>(times_) * (products[kJobs - 1] - products[kJobs - 2]);
+    shares_.push_back([this, field, product] {
+      const auto [share, whole] = field(out_);
+      *share = whole > 0 ? product / whole : 0;
+    });
+  }
+  void FinishShares() {
+    for (const auto& finish : shares_) {
+      finish();
+    }
+  }
+
+  // Watts are joules over the time that all of them have in common.
+  void ExtendPower() {
+    if (!out_.power) {
+      return;
+    }
+    const auto seconds = [](const Prediction& of) {
+      return of.power->mean_watts > 0 ? of.power->joules / of.power->mean_watts : 0;
+    };
+    std::array<double, kJobs> times{};
+    for (std::size_t i = 0; i < kJobs; ++i) {
+      times[i] = seconds(small_[i]);
+    }
+    fits_ = fits_ && IsLine(times);
+    const double extended =
+        times.back() + static_cast<double>(times_) * (times[kJobs - 1] - times[kJobs - 2]);
+    const double before = out_.power->mean_watts;
+    ExtendHeat(times, extended);
+    Line([](Prediction& of) -> double& { return *of.energy_joules; });
+    Line([](Prediction & of) -> auto& { return of.power->joules; });
+    Line([](Prediction & of) -> auto& { return of.power->idle_joules; });
+    const auto watts = [extended](double joules) { return extended > 0 ? joules / extended : 0; };
+    out_.power->mean_watts = watts(out_.power->joules);
+    for (std::size_t i = 0; i < out_.power->classes.size(); ++i) {
+      Line([i](Prediction & of) -> auto& { return of.power->classes[i].above_idle_joules; });
+      out_.power->classes[i].mean_watts = watts(out_.power->classes[i].above_idle_joules);
+    }
+    for (std::size_t i = 0; i < out_.power->devices.size(); ++i) {
+      Line([i](Prediction & of) -> auto& { return of.power->devices[i].joules; });
+      Line([i](Prediction & of) -> auto& { return of.power->devices[i].peak_at_ns; });
+      Constant([i](Prediction& of) { return of.power->devices[i].peak_watts; });
+      Constant([i](Prediction& of) { return of.power->devices[i].peak_ns; });
+      out_.power->devices[i].mean_watts = watts(out_.power->devices[i].joules);
+    }
+    for (std::size_t i = 0; i < out_.power->nodes.size(); ++i) {
+      Line([i](Prediction & of) -> auto& { return of.power->nodes[i].joules; });
+      out_.power->nodes[i].mean_watts = watts(out_.power->nodes[i].joules);
+    }
+    Constant([](Prediction& of) { return of.power->summary.peak_watts; });
+    out_.power->summary.mean_watts *= before > 0 ? out_.power->mean_watts / before : 1;
+  }
+
+  // Each micro-batch takes a temperature by the same part towards its end: differences shrink by
+  // exp(-its time / the device's time constant). A mean's integral over time adds these up, so that
+  // its differences of differences do.
+  void ExtendHeat(const std::array<double, kJobs>& seconds, double extended_seconds) {
+    if (!out_.power->summary.max_celsius) {
+      return;
+    }
+    const ThermalModel& thermal = device_.thermal;
+    const double tau = thermal.kelvin_per_watt->value * thermal.joules_per_kelvin->value;
+    const double ratio = std::exp(-(seconds[1] - seconds[0]) / tau);
+    const auto mean = [&](const auto& field) {
+      std::array<double, kJobs> integrals{};
+      for (std::size_t i = 0; i < kJobs; ++i) {
+        integrals[i] = *field(small_[i]) * seconds[i];
+      }
+      field(out_) = ExtendIntegral(integrals, ratio) / extended_seconds;
+    };
+    const auto most = [&](const auto& field) {
+      field(out_) = ExtendTemperature(
+          {*field(small_[kJobs - 3]), *field(small_[kJobs - 2]), *field(small_[kJobs - 1])}, ratio);
+    };
+    mean([](Prediction & of) -> auto& { return of.power->summary.mean_celsius; });
+    most([](Prediction & of) -> auto& { return of.power->summary.max_celsius; });
+    for (std::size_t i = 0; i < out_.power->devices.size(); ++i) {
+      mean([i](Prediction & of) -> auto& { return of.power->devices[i].mean_celsius; });
+      most([i](Prediction & of) -> auto& { return of.power->devices[i].max_celsius; });
+    }
+    // Where it would be too hot, clocks fall, and nothing is periodic.
+    fits_ = fits_ && (!thermal.throttle_celsius ||
+                      *out_.power->summary.max_celsius < thermal.throttle_celsius->value);
+  }
+
+  // Whether `next` is `before` times `ratio`, of differences of values like `value`.
+  static bool Shrinks(double before, double next, double ratio, double value) {
+    constexpr double kShare = 1e-3;   // micro-batches begin at other temperatures
+    constexpr double kNoise = 1e-11;  // of a value, in its differences
+    return std::abs(next - ratio * before) <= kShare * std::abs(before) + kNoise * std::abs(value);
+  }
+  double ExtendTemperature(const std::array<double, 3>& values, double ratio) {
+    double difference = values[2] - values[1];
+    fits_ = fits_ && Shrinks(values[1] - values[0], difference, ratio, values[2]);
+    double value = values[2];
+    for (std::int64_t i = 0; i < times_; ++i) {
+      difference *= ratio;
+      value += difference;
+    }
+    return value;
+  }
+  double ExtendIntegral(const std::array<double, kJobs>& values, double ratio) {
+    double difference = values[3] - values[2];
+    double bend = difference - (values[2] - values[1]);
+    const double before = (values[2] - values[1]) - (values[1] - values[0]);
+    fits_ = fits_ && Shrinks(before, bend, ratio, values[3]);
+    double value = values[3];
+    for (std::int64_t i = 0; i < times_; ++i) {
+      bend *= ratio;
+      difference += bend;
+      value += difference;
+    }
+    return value;
+  }
+
+  void ExtendMemory() {
+    if (!out_.memory) {
+      return;
+    }
+    Line([](Prediction & of) -> auto& { return of.memory->peak_bytes; });
+    for (std::size_t i = 0; i < out_.memory->classes.size(); ++i) {
+      for (std::int64_t MemorySums::*const member :
+           {&MemorySums::parameters, &MemorySums::gradients, &MemorySums::optimizer,
+            &MemorySums::activations, &MemorySums::layer_activations, &MemorySums::peak}) {
+        Line([ i,
+               member ](Prediction & of) -> auto& { return of.memory->classes[i].bytes.*member; });
+      }
+    }
+  }
+
+  std::array<Prediction, kJobs> small_;
+  std::int64_t times_;
+  const DeviceModel& device_;
+  Prediction out_;
+  bool fits_ = true;
+  std::vector<std::function<void()>> shares_;
+};
+
+}  // namespace
+
+Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
+                                                  const DeviceModel& device,
+                                                  const PredictWhole& predict) {
+  const auto jobs = SmallJobsOf(workload);
+  if (!jobs || workload.steps != 1 || !workload.routing.balanced) {
+    return std::nullopt;
+  }
+  std::array<Prediction, kJobs> small;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    REPRISE_ASSIGN(small[i], predict(WithBatches(workload, jobs->Batches(i))));
+  }
+  const std::int64_t more = workload.micro_batches() - jobs->Batches(kJobs - 1);
+  auto extended = Extension(std::move(small), more / jobs->each, device).Extend();
+  if (extended) {
+    extended->job = workload;
+  }
+  return extended;
+}
+
+Result<std::int64_t> NumberOfJob(
+    const Workload& workload,
+    const std::function<Result<std::int64_t>(const Workload& workload)>& number) {
+  if (const auto jobs = SmallJobsOf(workload)) {
+    std::array<std::int64_t, kJobs> values{};
+    for (std::size_t i = 0; i < kJobs; ++i) {
+      REPRISE_ASSIGN(values[i], number(WithBatches(workload, jobs->Batches(i))));
+    }
+    if (IsLine(values)) {
+      const std::int64_t more = workload.micro_batches() - jobs->Batches(kJobs - 1);
+      return values.back() + more / jobs->each * (values[1] - values[0]);
+    }
+  }
+  return number(workload);
+}
+
+}  // namespace reprise

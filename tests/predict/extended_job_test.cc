@@ -1,0 +1,171 @@
+// Jobs extended from few micro-batches are equal to whole ones.
+#include "predict/extended_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "predict/prediction_json.h"
+#include "predict/simulate.h"
+#include "predict/workload/job/generate.h"
+#include "predict/workload/job/options.h"
+
+namespace reprise {
+namespace {
+
+Result<Workload> MakeJobOf(const std::string& what,
+                           const std::map<std::string, std::string>& given) {
+  JobOptions options{.what = what};
+  for (const auto& [name, text] : given) {
+    EXPECT_TRUE(SetJobOption(name, text, options)) << name << " " << text;
+  }
+  return MakeJob(options);
+}
+
+// Numbers to a billionth, everything else as it is.
+void ExpectEqual(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b,
+                 const std::string& where) {
+  if (a.is_number_float() || b.is_number_float()) {
+    ASSERT_TRUE(a.is_number() && b.is_number()) << where;
+    const double of = where.ends_with("celsius") ? 1e-5 : 1e-9;
+    EXPECT_NEAR(a.get<double>(), b.get<double>(), of * std::abs(a.get<double>())) << where;
+    return;
+  }
+  ASSERT_EQ(a.type(), b.type()) << where;
+  ASSERT_EQ(a.size(), b.size()) << where;
+  if (a.is_object()) {
+    for (const auto& [key, value] : a.items()) {
+      ExpectEqual(value, b.at(key), where + "." + key);
+    }
+  } else if (a.is_array()) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      ExpectEqual(a[i], b[i], where + "[]");
+    }
+  } else {
+    EXPECT_EQ(a, b) << where;
+  }
+}
+
+struct RandomJob {
+  std::string text;
+  Workload workload;
+  MachineRequest machine;
+};
+
+class RandomJobs {
+ public:
+  RandomJob Next() {
+    for (;;) {
+      const std::int64_t dp = Of({1, 2, 3});
+      const std::int64_t micro = Of({1, 2});
+      const std::int64_t pp = Of({1, 2, 4});
+      const std::int64_t batches = Between(20, 90);
+      std::map<std::string, std::string> given = {
+          {"tp", std::to_string(Of({1, 2}))},
+          {"pp", std::to_string(pp)},
+          {"dp", std::to_string(dp)},
+          {"micro-batch", std::to_string(micro)},
+          {"global-batch", std::to_string(dp * micro * batches)},
+          {"schedule", std::vector<std::string>{"1f1b", "interleaved:2"}[Between(0, 1)]},
+          {"recompute", std::vector<std::string>{"none", "selective", "full"}[Between(0, 2)]},
+          {"fsdp", Between(0, 4) == 0 ? "on" : "off"}};
+      if (pp == 2 && Between(0, 2) == 0) {
+        given["layers-per-stage"] = "1+3";
+      }
+      const auto workload = MakeJobOf("gpt-small", given);
+      if (!workload) {
+        continue;
+      }
+      MachineRequest machine{.machine = Between(0, 1) == 0 ? "h100-hgx" : "a100-hgx"};
+      if (Between(0, 3) == 0) {
+        machine.slow_ranks = {"0=1.37"};
+      }
+      machine.flow = Between(0, 3) == 0;
+      machine.power_limit = Between(0, 3) == 0 ? "150W" : "";
+      std::string text;
+      for (const auto& [name, value] : given) {
+        text += name + " " + value + " ";
+      }
+      return {text, *workload, machine};
+    }
+  }
+
+ private:
+  std::int64_t Between(std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
+  }
+  std::int64_t Of(const std::vector<std::int64_t>& values) {
+    return values[static_cast<std::size_t>(
+        Between(0, static_cast<std::int64_t>(values.size()) - 1))];
+  }
+
+  std::mt19937_64 random_{20261127};
+};
+
+TEST(ExtendedJobs, AreEqualToWholeOnes) {
+  RandomJobs jobs;
+  int extended_jobs = 0;
+  constexpr int kJobs = 120;  // of 1,500, too
+  for (int i = 0; i < kJobs; ++i) {
+    const RandomJob job = jobs.Next();
+    const auto machine = TargetMachine::Create(job.machine);
+    ASSERT_TRUE(machine) << machine.error().message;
+    const auto whole_job = [&](const Workload& workload) {
+      return PredictJob(*machine, workload, {.whole = true});
+    };
+    const auto extended = PredictExtended(job.workload, machine->options.to->device, whole_job);
+    ASSERT_TRUE(extended) << extended.error().message;
+    if (!*extended) {
+      continue;
+    }
+    ++extended_jobs;
+    const auto whole = whole_job(job.workload);
+    ASSERT_TRUE(whole);
+    ASSERT_EQ((*extended)->step_time_ns, whole->step_time_ns) << job.text;
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectEqual(PredictionJson(*whole), PredictionJson(**extended), job.text));
+    ASSERT_FALSE(HasFailure()) << job.text;
+  }
+  RecordProperty("extended", extended_jobs);
+  EXPECT_GT(extended_jobs, kJobs / 3);
+}
+
+TEST(ExtendedJobs, WhatFewMicroBatchesDoNotTellIsSimulatedWhole) {
+  int asked = 0;
+  const auto count = [&asked](const Workload& /*workload*/) -> Result<Prediction> {
+    ++asked;
+    return Prediction{.step_time_ns = asked * asked};  // no line
+  };
+  const auto job = MakeJobOf(
+      "gpt-small", {{"dp", "1"}, {"pp", "1"}, {"micro-batch", "1"}, {"global-batch", "64"}});
+  ASSERT_TRUE(job);
+  EXPECT_FALSE(*PredictExtended(*job, DeviceModel(), count));
+  EXPECT_EQ(asked, 4);
+  // Few of its own.
+  const auto small = MakeJobOf(
+      "gpt-small", {{"dp", "1"}, {"pp", "1"}, {"micro-batch", "1"}, {"global-batch", "8"}});
+  ASSERT_TRUE(small);
+  EXPECT_FALSE(*PredictExtended(*small, DeviceModel(), count));
+  EXPECT_EQ(asked, 4);
+}
+
+TEST(ExtendedJobs, PeaksOfMemoryFollow) {
+  for (const char* schedule : {"1f1b", "gpipe"}) {
+    const auto job = MakeJobOf("gpt-small", {{"dp", "1"},
+                                             {"pp", "2"},
+                                             {"schedule", schedule},
+                                             {"micro-batch", "1"},
+                                             {"global-batch", "64"}});
+    ASSERT_TRUE(job);
+    const auto peak = [](const Workload& workload) -> Result<std::int64_t> {
+      REPRISE_ASSIGN(const GenerateSummary summary, Generate({.workload = workload}));
+      return FactsOf(workload, summary).PeakBytes();
+    };
+    EXPECT_EQ(*NumberOfJob(*job, peak), *peak(*job)) << schedule;
+  }
+}
+
+}  // namespace
+}  // namespace reprise
