@@ -236,6 +236,16 @@ Result<Analysis> AnalyzeByHost(RunReader& reader, const AnalysisOptions& options
   });
 }
 
+Result<Analysis> AnalyzeAnew(const std::string& directory, const AnalysisOptions& options,
+                             std::int64_t memory_bytes) {
+  REPRISE_ASSIGN(RunReader reader, RunReader::Open(directory));
+  if (!FitsInMemory(directory, reader.AllRanks(), memory_bytes)) {
+    return AnalyzeByHost(reader, options, memory_bytes);
+  }
+  REPRISE_ASSIGN(const RunData run, reader.ReadAll());
+  return AnalyzeRun(MeasuredRun(run), options);
+}
+
 }  // namespace
 
 Report Analyze(const RunData& run) { return AnalyzeRun(MeasuredRun(run), {}).report; }
@@ -250,12 +260,16 @@ Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options) {
 Result<Analysis> AnalyzeRun(const std::string& directory, const AnalysisOptions& options) {
   const std::int64_t memory_bytes =
       options.memory_bytes > 0 ? options.memory_bytes : MachineMemoryBytes();
-  REPRISE_ASSIGN(RunReader reader, RunReader::Open(directory));
-  if (!FitsInMemory(directory, reader.AllRanks(), memory_bytes)) {
-    return AnalyzeByHost(reader, options, memory_bytes);
+  const StoredAnalysis stored(directory, {.least_bytes = options.stored_from_bytes,
+                                          .memory_bytes = memory_bytes,
+                                          .limits = options.limits});
+  if (auto found = stored.Read(); found && (found->page || !options.page)) {
+    found->report.verdict = FindVerdict(found->report, options.same_machine);
+    return std::move(*found);
   }
-  REPRISE_ASSIGN(const RunData run, reader.ReadAll());
-  return AnalyzeRun(MeasuredRun(run), options);
+  REPRISE_ASSIGN(Analysis analysis, AnalyzeAnew(directory, options, memory_bytes));
+  stored.Write(analysis);
+  return analysis;
 }
 
 }  // namespace reprise

@@ -3,20 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "core/result.h"
 #include "report/nodes/measured_run.h"
-#include "report/page/html_data.h"
+#include "report/sections/html_limits.h"
+#include "report/stored_analysis.h"
 #include "report/values/report.h"
 
 namespace reprise {
-
-struct Analysis {
-  Report report;
-  std::optional<PageDetails> page;  // where it was asked for
-};
 
 struct AnalysisOptions {
   bool page = false;
@@ -25,6 +20,9 @@ struct AnalysisOptions {
   // A run that would take more memory is read host by host, which is slower and leaves out what
   // moved the step's end and the critical path. 0: what the machine has.
   std::int64_t memory_bytes = 0;
+  // What is found of a run whose ranks' files hold as much is kept beside them
+  // (report/stored_analysis.h).
+  std::int64_t stored_from_bytes = std::int64_t{64} << 20;
 };
 
 // For a run in memory; without a page.

@@ -12,6 +12,7 @@
 #include "core/output_kind.h"
 #include "replayer/plan/graph_steps.h"
 #include "replayer/plan/plan.h"
+#include "report/run/schema.h"
 #include "report/telemetry/process_placement.h"
 
 namespace reprise {
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 bool IsRunFile(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == kChecksumsFile || name.starts_with("manifest.json") ||
-         name.starts_with("run.sqlite") ||
+         name == kStoredAnalysisFile || name.starts_with("run.sqlite") ||
          (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
 }
 

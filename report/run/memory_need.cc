@@ -16,12 +16,12 @@ namespace {
 constexpr double kAtLeast = 2;
 constexpr double kAbout = 3;
 
-double BytesOnDisk(const std::string& directory, std::span<const std::int32_t> ranks) {
-  double bytes = 0;
+std::int64_t BytesOnDisk(const std::string& directory, std::span<const std::int32_t> ranks) {
+  std::int64_t bytes = 0;
   for (const std::int32_t rank : ranks) {
     std::error_code error;
     const auto size = std::filesystem::file_size(RankPath(directory, rank), error);
-    bytes += error ? 0 : static_cast<double>(size);
+    bytes += error ? 0 : static_cast<std::int64_t>(size);
   }
   return bytes;
 }
@@ -39,12 +39,16 @@ std::int64_t MachineMemoryBytes() {
 
 bool FitsInMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                   std::int64_t memory_bytes) {
-  return kAbout * BytesOnDisk(directory, ranks) <= static_cast<double>(memory_bytes);
+  return FitsInMemory(BytesOnDisk(directory, ranks), memory_bytes);
+}
+
+bool FitsInMemory(std::int64_t file_bytes, std::int64_t memory_bytes) {
+  return kAbout * static_cast<double>(file_bytes) <= static_cast<double>(memory_bytes);
 }
 
 Status CheckMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                    std::int64_t memory_bytes) {
-  const double bytes = BytesOnDisk(directory, ranks);
+  const auto bytes = static_cast<double>(BytesOnDisk(directory, ranks));
   if (kAtLeast * bytes <= static_cast<double>(memory_bytes)) {
     return {};
   }

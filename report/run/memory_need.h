@@ -15,6 +15,8 @@ namespace reprise {
 // Whether these ranks' files can be read and analysed together in so much memory.
 [[nodiscard]] bool FitsInMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                                 std::int64_t memory_bytes);
+// Likewise, of files of so many bytes.
+[[nodiscard]] bool FitsInMemory(std::int64_t file_bytes, std::int64_t memory_bytes);
 
 // Environment error, with what to do instead, if the files of these ranks clearly exceed memory.
 // Anything near the limit passes.

@@ -44,6 +44,8 @@ struct RunTable {
 // Copies a rank's rows from the attached database `part` to `main`; not `in_full`: tables of kFew.
 [[nodiscard]] std::string MergeSql(bool in_full);
 
+// What `reprise report` found of the run, where it keeps it (report/stored_analysis.h).
+inline constexpr char kStoredAnalysisFile[] = "analysis.bin";
 [[nodiscard]] std::string ManifestPath(const std::string& directory);
 [[nodiscard]] std::string RankPath(const std::string& directory, int rank);
 [[nodiscard]] std::string MergedPath(const std::string& directory);
