@@ -227,7 +227,8 @@ Status ExportCsv(const ExportFlags& flags) {
     REPRISE_TRY(write(series.file, [&](std::ostream& out) { WriteSeriesCsv(table, series, out); }));
   }
   REPRISE_TRY(write("index.csv", [&](std::ostream& out) { WriteIndexCsv(table, out); }));
-  fmt::print("wrote {} metrics and index.csv into {}\n", table.series.size(), flags.output);
+  fmt::print("wrote {} metrics and index.csv into {}\n", table.series.size(),
+             ShownText(flags.output));
   return {};
 }
 
@@ -274,7 +275,7 @@ Result<int> RunExport(const ExportFlags& flags) {
     }
   }
   REPRISE_TRY(file.Commit());
-  fmt::print("wrote {}\n", flags.output);
+  fmt::print("wrote {}\n", ShownText(flags.output));
   return 0;
 }
 
@@ -304,6 +305,7 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
                  "for runs: export only this iteration, counted from 0")
       ->check(NotNegative());
   app.add_option("--max-nodes", flags->max_nodes, "for dot: refuse larger graphs")
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_flag("--all", flags->all,
                "accept any size: dot of many nodes, a folded set of more than 1,024 ranks");

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "converters/astra_sim/export.h"
+#include "core/shown_text.h"
 #include "core/temporary_output.h"
 #include "core/text.h"
 #include "et_schema/chakra_json.h"
@@ -75,12 +76,12 @@ void PrintReport(const astra_sim::Report& report, const std::string& output) {
     fmt::print("{} times {}\n", count, what);
   }
   for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
-    fmt::print("note: {} × {}: they take their recorded time; first: {}\n", counter.count, name,
-               counter.examples.empty() ? "" : counter.examples.front());
+    fmt::print("note: {} × {}: they take their recorded time; first: {}\n", counter.count,
+               ShownText(name), counter.examples.empty() ? "" : counter.examples.front());
   }
   fmt::print(
       "wrote {}; run it with\n  ASTRA_SIM=AstraSim_Analytical_Congestion_Unaware {}/run.sh\n",
-      output, output);
+      ShownText(output), ShownText(output));
 }
 
 // "0-3,6"
@@ -239,7 +240,7 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
   std::error_code error;
   if (!fs::is_directory(input, error)) {
     REPRISE_TRY(WriteOneJson(input, output, force, nodes));
-    fmt::print("{} nodes\nwrote {}\n", nodes, output);
+    fmt::print("{} nodes\nwrote {}\n", nodes, ShownText(output));
     return {};
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(input));
@@ -251,7 +252,7 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
   REPRISE_TRY(CheckFilePerRank(set, "chakra-json has a file of each rank", all));
   REPRISE_TRY(WriteJsonFiles(set, output, force, nodes));
   fmt::print("{} nodes\nwrote {} files and the process groups into {}\n", nodes, set.RankCount(),
-             output);
+             ShownText(output));
   return {};
 }
 
