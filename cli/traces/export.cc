@@ -10,6 +10,7 @@
 #include "cli/program/given_path.h"
 #include "cli/program/number_checks.h"
 #include "cli/traces/export_simulators.h"
+#include "cli/traces/files_together.h"
 #include "core/shown_text.h"
 #include "et_schema/graph_text.h"
 #include "et_schema/io.h"
@@ -213,13 +214,10 @@ Status ExportCsv(const ExportFlags& flags) {
   if (table.series.empty()) {
     return UsageError(fmt::format("{} has no telemetry", flags.input));
   }
-  std::error_code error;
-  fs::create_directories(flags.output, error);
-  if (error) {
-    return EnvironmentError(fmt::format("cannot create {}: {}", flags.output, error.message()));
-  }
-  const auto write = [&flags](const std::string& name, const auto& content) -> Status {
-    REPRISE_ASSIGN(OutputFile file, OutputFile::Create(flags.output + "/" + name, flags.force));
+  REPRISE_ASSIGN(FilesTogether files, FilesTogether::Create(flags.output, flags.force));
+  const auto write = [&files](const std::string& name, const auto& content) -> Status {
+    REPRISE_ASSIGN(const std::string path, files.Add(name));
+    REPRISE_ASSIGN(OutputFile file, OutputFile::Create(path, false));
     content(file.stream());
     return file.Commit();
   };
@@ -227,6 +225,7 @@ Status ExportCsv(const ExportFlags& flags) {
     REPRISE_TRY(write(series.file, [&](std::ostream& out) { WriteSeriesCsv(table, series, out); }));
   }
   REPRISE_TRY(write("index.csv", [&](std::ostream& out) { WriteIndexCsv(table, out); }));
+  REPRISE_TRY(files.Publish());
   fmt::print("wrote {} metrics and index.csv into {}\n", table.series.size(),
              ShownText(flags.output));
   return {};

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/traces/files_together.h"
 #include "converters/astra_sim/export.h"
 #include "core/shown_text.h"
-#include "core/temporary_output.h"
 #include "core/text.h"
 #include "et_schema/chakra_json.h"
 #include "et_schema/output_file.h"
@@ -130,32 +130,17 @@ Status WriteOneJson(const std::string& input, const std::string& output, bool fo
   return file.Commit();
 }
 
-// All files are written beside their places first: where one rank is damaged, none appears.
 Status WriteJsonFiles(const TraceSet& set, const std::string& output, bool force,
                       std::uint64_t& nodes) {
-  std::error_code error;
-  const auto place = [&output](const std::string& name) {
-    return (fs::path(output) / name).string();
-  };
-  REPRISE_ASSIGN(const TemporaryOutput folder, TemporaryOutput::Directory(output));
-  std::vector<std::string> names = {kGroupsFile, kGroupsInfoFile};
+  REPRISE_ASSIGN(FilesTogether files, FilesTogether::Create(output, force));
   for (const auto& [rank, file] : set.RankPaths()) {
-    names.push_back(fmt::format("{}.{}.json", set.name, rank));
-    if (!force && fs::exists(fs::symlink_status(place(names.back()), error))) {
-      return UsageError(fmt::format("{} exists; give --force to replace it", place(names.back())));
-    }
-    REPRISE_TRY(
-        WriteOneJson(file, (fs::path(folder.path()) / names.back()).string(), false, nodes));
+    REPRISE_ASSIGN(const std::string path, files.Add(fmt::format("{}.{}.json", set.name, rank)));
+    REPRISE_TRY(WriteOneJson(file, path, false, nodes));
   }
-  REPRISE_TRY(WriteGroups(folder.path(), set.Groups()));
-  fs::create_directories(output, error);
-  for (const std::string& name : names) {
-    if (!error) {
-      fs::rename(fs::path(folder.path()) / name, place(name), error);
-    }
-  }
-  return error ? EnvironmentError(fmt::format("{}: cannot be written: {}", output, error.message()))
-               : Status{};
+  REPRISE_ASSIGN(const std::string groups, files.Add(kGroupsFile));
+  REPRISE_TRY(files.Add(kGroupsInfoFile));
+  REPRISE_TRY(WriteGroups(fs::path(groups).parent_path().string(), set.Groups()));
+  return files.Publish();
 }
 
 }  // namespace
