@@ -58,7 +58,6 @@ find_package(PkgConfig REQUIRED)
 reprise_module(zstd 1.4.0 libzstd-dev libzstd)            # ZSTD_compressStream2
 reprise_module(xxhash 0.8.0 libxxhash-dev libxxhash)      # XXH3 as a stable format
 reprise_module(nettle 3.0 nettle-dev nettle)
-reprise_module(libevent 2.1 libevent-dev libevent_extra libevent_core)  # evhttp_set_bevcb
 
 set(replay_packages MPI OpenCL TBB dnnl)
 if(REPRISE_REPLAY)

@@ -177,7 +177,7 @@ void PrintErrorRow(std::string_view name, double share, const MeanErrors& errors
 
 void PrintCalibration(const MachineModel& machine, std::span<const CaptureTimes> captures,
                       std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
-  fmt::print("{}: {} of {}: {}\n", machine.name,
+  fmt::print("{}: {} of {}: {}\n", ShownText(machine.name),
              Counted(machine.calibration->points->value, "point"),
              Counted(captures.size(), "capture"), ShownText(machine.calibration->on));
   fmt::print("{:.1f} % of the operations' time has no known operation, and was not fitted\n",

@@ -61,11 +61,12 @@ std::string ShownBytes(std::int64_t bytes) {
 }
 
 void PrintSummary(const std::string& output, const Workload& w, const GenerateSummary& s) {
-  fmt::print("{}: {}, {} in {}, {} ({} written), {}, {} on disk\n", output, ShownText(w.name),
-             Counted(s.ranks, "rank"), Counted(s.classes, "class"), Counted(s.nodes, "node"),
-             s.nodes_written, Counted(s.files, "file"), ShownBytes(s.bytes_on_disk));
+  fmt::print("{}: {}, {} in {}, {} ({} written), {}, {} on disk\n", ShownText(output),
+             ShownText(w.name), Counted(s.ranks, "rank"), Counted(s.classes, "class"),
+             Counted(s.nodes, "node"), s.nodes_written, Counted(s.files, "file"),
+             ShownBytes(s.bytes_on_disk));
   if (!w.source.empty()) {
-    fmt::print("source: {}\n", w.source);
+    fmt::print("source: {}\n", ShownText(w.source));
   }
   fmt::print("{:.4g} parameters; a step: {}, {:.4g} model FLOP, {:.4g} executed\n",
              static_cast<double>(s.parameters), Counted(s.micro_batches, "micro-batch"),

@@ -6,6 +6,7 @@
 
 #include "cli/program/show_json.h"
 #include "cli/runs/run_report.h"
+#include "core/shown_text.h"
 #include "predict/prediction_json.h"
 #include "predict/prediction_text.h"
 
@@ -18,20 +19,20 @@ Status PrintPrediction(const Prediction& prediction, const std::string& run,
     return {};
   }
   for (const std::string& note : prediction.notes) {
-    fmt::print("{}\n", note);
+    fmt::print("{}\n", ShownText(note));
   }
   if (show.quiet) {
     for (const std::string& warning : prediction.warnings) {
-      fmt::print("{}\n", warning);
+      fmt::print("{}\n", ShownText(warning));
     }
     return {};
   }
   if (run.empty()) {
-    fmt::print("{}", PredictionText(prediction));
+    fmt::print("{}", ShownStyledLines(PredictionText(prediction)));
     return {};
   }
   REPRISE_TRY(PrintRunReport(run, false));
-  fmt::print("\n{}", MemoryText(prediction));
+  fmt::print("\n{}", ShownStyledLines(MemoryText(prediction)));
   return {};
 }
 

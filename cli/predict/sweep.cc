@@ -195,9 +195,10 @@ Result<int> RunSweepCommand(SweepFlags& flags) {
     fmt::print("{}", ShownJson(SweepJson(*table)));
   } else if (!flags.quiet) {
     const std::filesystem::path directory(flags.output);
-    fmt::print("{}\npage {}, figures {}, table {}\n", SweepText(*table),
-               (directory / kSweepPageFile).string(), (directory / kSweepFiguresFile).string(),
-               (directory / kSweepCsvFile).string());
+    fmt::print("{}\npage {}, figures {}, table {}\n", ShownStyledLines(SweepText(*table)),
+               ShownText((directory / kSweepPageFile).string()),
+               ShownText((directory / kSweepFiguresFile).string()),
+               ShownText((directory / kSweepCsvFile).string()));
   }
   return 0;
 }

@@ -60,6 +60,7 @@ void AwaitInterrupt(int descriptor) {
 }  // namespace
 
 void RemoveOutputsOnInterrupt() {
+  (void)std::signal(SIGXFSZ, SIG_IGN);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return;  // no descriptors left: signals end the process at once, as without this
@@ -84,7 +85,6 @@ void RemoveOutputsOnInterrupt() {
 void CatchInterrupts() {
   (void)std::signal(SIGINT, OnSignal);
   (void)std::signal(SIGTERM, OnSignal);
-  (void)std::signal(SIGXFSZ, SIG_IGN);
 }
 
 std::optional<Error> PendingInterrupt() {

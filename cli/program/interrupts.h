@@ -9,11 +9,11 @@ namespace reprise {
 
 // From now on SIGINT, SIGTERM and SIGHUP, as far as they are not ignored, remove what this process
 // has begun to write (core/temporary_output.h) before they end it. For commands that do not call
-// CatchInterrupts, which takes their place.
+// CatchInterrupts, which takes their place. A write beyond the limit on file sizes fails, as one on
+// a full disk does, instead of killing.
 void RemoveOutputsOnInterrupt();
 // From now on SIGINT and SIGTERM are left to PendingInterrupt where that is asked (several times a
-// second); where nobody asks, and when a second one comes, they end the process as usual. A write
-// beyond the limit on file sizes fails, as one on a full disk does, instead of killing.
+// second); where nobody asks, and when a second one comes, they end the process as usual.
 void CatchInterrupts();
 // What has come, in words; nothing while none has. From any thread.
 [[nodiscard]] std::optional<Error> PendingInterrupt();

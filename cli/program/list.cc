@@ -8,10 +8,12 @@
 #include "cli/program/commands.h"
 #include "cli/program/replay_parts.h"
 #include "cli/program/sampling_flags.h"
+#include "cli/program/show_json.h"
 #include "collectives/algorithms/algorithm.h"
 #include "converters/converter.h"
 #include "core/comm.h"
 #include "core/json_fields.h"
+#include "core/shown_text.h"
 #include "predict/machine/catalogue.h"
 #include "predict/machine/machine_file.h"
 #include "predict/sweep/sweep.h"
@@ -180,18 +182,21 @@ Json ListSources(const SourceOptions& options) {
 
 void PrintSources(const Json& rows) {
   for (const Json& row : rows) {
-    fmt::print("{:<12} {}\n{:<12} {}\n", row["name"].get<std::string>(),
-               row["help"].get<std::string>(), "", row["here"].get<std::string>());
+    fmt::print("{:<12} {}\n{:<12} {}\n", ShownText(row["name"].get<std::string>()),
+               ShownText(row["help"].get<std::string>()), "",
+               ShownText(row["here"].get<std::string>()));
     for (const Json& device : row["devices"]) {
-      fmt::print("    {}  {}  {}\n", device["device"].get<std::string>(),
-                 device["name"].get<std::string>(), device["uuid"].get<std::string>());
+      fmt::print("    {}  {}  {}\n", ShownText(device["device"].get<std::string>()),
+                 ShownText(device["name"].get<std::string>()),
+                 ShownText(device["uuid"].get<std::string>()));
     }
     for (const Json& metric : row["metrics"]) {
-      const auto states = metric["states"].get<std::string>();
-      fmt::print("    {:<22} {:<9} {:<8} {:<16} {}{}\n", metric["name"].get<std::string>(),
-                 metric["unit"].get<std::string>(), metric["kind"].get<std::string>(),
-                 DevicesText(metric["devices"]), metric["help"].get<std::string>(),
-                 states.empty() ? "" : " (" + states + ")");
+      const auto states = ShownText(metric["states"].get<std::string>());
+      fmt::print(
+          "    {:<22} {:<9} {:<8} {:<16} {}{}\n", ShownText(metric["name"].get<std::string>()),
+          ShownText(metric["unit"].get<std::string>()),
+          ShownText(metric["kind"].get<std::string>()), DevicesText(metric["devices"]),
+          ShownText(metric["help"].get<std::string>()), states.empty() ? "" : " (" + states + ")");
     }
   }
 }
@@ -252,7 +257,7 @@ void PrintMarkdown(const Json& rows) {
       }
       line += " " + cell + " |";
     }
-    fmt::print("{}\n", line);
+    fmt::print("{}\n", ShownText(line));
   }
 }
 
@@ -266,7 +271,7 @@ void PrintTable(const Json& rows) {
       // Prose needs no title, numbers do.
       line += "  " + (value.is_string() || value.is_array() ? "" : key + "=") + Text(value);
     }
-    fmt::print("{}\n", line);
+    fmt::print("{}\n", ShownText(line));
   }
 }
 
@@ -308,7 +313,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
             "this build has no {}: it is without replay (-DREPRISE_REPLAY=OFF)", registry.name));
       }
       if (flags->json) {
-        fmt::print("{}\n", Json{{registry.name, rows}}.dump(2));
+        ShowJson(Json{{registry.name, rows}}, 2);
       } else if (flags->markdown) {
         PrintMarkdown(rows);
       } else if (sources) {

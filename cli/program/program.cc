@@ -67,7 +67,7 @@ int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
     return FindLaunchedRank().rank == 0 ? app.exit(error) : 0;
   }
   if (PrintsForAll()) {
-    fmt::print(stderr, "reprise: {}\n", UsageMessage(app, error));
+    fmt::print(stderr, "reprise: {}\n", ShownLines(UsageMessage(app, error)));
   }
   return static_cast<int>(ErrorKind::kUsage);
 }

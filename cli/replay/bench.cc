@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/program/commands.h"
+#include "cli/program/show_json.h"
 #include "cli/replay/bench_kernels.h"
 #include "cli/replay/bench_variants.h"
 #include "collectives/bench/collective_bench.h"
@@ -14,6 +15,7 @@
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/nearest.h"
+#include "core/shown_text.h"
 #include "core/version.h"
 
 namespace reprise {
@@ -176,7 +178,7 @@ void PrintJson(const BenchOptions& options, int ranks, std::size_t hosts,
                                {"iterations", options.iterations},
                                {"algo", options.algorithms.Describe()},
                                {"results", results}};
-  fmt::print("{}\n", json.dump(2));
+  ShowJson(json, 2);
 }
 
 Result<int> Bench(Communicator& communicator, const BenchFlags& flags) {
@@ -218,7 +220,7 @@ Result<int> BenchCollectives(const CommandContext& context, const BenchFlags& fl
   // may end the process.
   communicator->RaiseAbort(code.error());
   if (communicator->rank() == 0) {
-    fmt::print(stderr, "reprise: {}\n", code.error().message);
+    fmt::print(stderr, "reprise: {}\n", ShownLines(code.error().message));
   }
   communicator->AbortNow(static_cast<int>(code.error().kind));
   return Fail(code.error().kind, {});

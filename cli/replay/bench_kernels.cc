@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/program/number_checks.h"
+#include "cli/program/show_json.h"
 #include "cli/replay/backend_options.h"
 #include "cli/replay/kernel_bench_report.h"
 
@@ -47,7 +48,7 @@ Result<int> List(const BenchKernelsFlags& flags, const KernelBenchOptions& optio
   }
   const auto cases = SelectKernelBenchCases(devices[index], options);
   if (flags.json) {
-    fmt::print("{}\n", KernelBenchListJson(cases).dump(2));
+    ShowJson(KernelBenchListJson(cases), 2);
   } else {
     fmt::print("{}", KernelBenchListText(cases));
   }
@@ -114,7 +115,7 @@ Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags&
     fmt::print(stderr, "\r\033[K");
   }
   if (flags.json) {
-    fmt::print("{}\n", KernelBenchJson(device->info(), options, result).dump(2));
+    ShowJson(KernelBenchJson(device->info(), options, result), 2);
   } else {
     fmt::print("{}", KernelBenchText(device->info(), options, result));
   }
@@ -146,7 +147,7 @@ CommandBody AddBenchKernels(CLI::App& bench, const CommandContext& context) {
       ->capture_default_str();
   sub->add_option("--max-run-ms", flags->max_run_ms,
                   "skip cases whose single run takes longer at the device limits")
-      ->check(Positive())
+      ->check(Between(0.001, 1e9))
       ->capture_default_str();
   sub->add_option("--peers", flags->baselines,
                   "measure CLBlast, OpenBLAS and PyTorch where they are installed")

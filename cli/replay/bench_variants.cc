@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "cli/program/number_checks.h"
+#include "cli/program/show_json.h"
 #include "core/bytes.h"
 #include "core/json_fields.h"
 
@@ -155,7 +156,7 @@ Result<int> ShowVariants(Communicator& communicator, const BenchOptions& options
     }
   }
   if (prints && json) {
-    fmt::print("{}\n", JsonOf(name, communicator.size(), flags.rounds, variants, rows).dump(2));
+    ShowJson(JsonOf(name, communicator.size(), flags.rounds, variants, rows), 2);
   } else if (prints) {
     PrintTables(variants, rows, flags.rounds);
   }

@@ -6,9 +6,11 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/sampling_flags.h"
+#include "cli/program/show_json.h"
 #include "cli/program/version.h"
 #include "cli/replay/backend_options.h"
 #include "core/json_fields.h"
+#include "core/shown_text.h"
 #include "kernels/backend.h"
 
 namespace reprise {
@@ -90,15 +92,15 @@ void PrintJson(const std::vector<FoundBackend>& backends,
       json[name + "_drivers"] = found.drivers;
     }
   }
-  fmt::print("{}\n", json.dump(2));
+  ShowJson(json, 2);
 }
 
 void PrintDevice(const DeviceInfo& info, std::size_t index,
                  const std::vector<MeteredDevice>& meters) {
-  fmt::print("{}:{}  {}\n", info.backend, index, info.name);
+  fmt::print("{}:{}  {}\n", info.backend, index, ShownText(info.name));
   const auto field = [](std::string_view name, const std::string& value) {
     if (!value.empty()) {
-      fmt::print("    {:<14} {}\n", name, value);
+      fmt::print("    {:<14} {}\n", name, ShownText(value));
     }
   };
   field("platform", info.platform);
@@ -116,8 +118,8 @@ void PrintDevice(const DeviceInfo& info, std::size_t index,
 
 void PrintDrivers(std::string_view what, const std::vector<Driver>& icds) {
   for (const Driver& icd : icds) {
-    fmt::print("    {:<14} {} ({}){}{}\n", what, icd.library, icd.origin,
-               icd.problem.empty() ? "" : ": ", icd.problem);
+    fmt::print("    {:<14} {} ({}){}{}\n", what, ShownText(icd.library), ShownText(icd.origin),
+               icd.problem.empty() ? "" : ": ", ShownText(icd.problem));
   }
 }
 
@@ -125,7 +127,7 @@ void PrintDrivers(std::string_view title, const DriverSearch& search) {
   fmt::print("{} drivers\n", title);
   PrintDrivers("registered", search.registered);
   if (search.registered.empty()) {
-    fmt::print("    {:<14} none, in {}\n", "registered", search.registry);
+    fmt::print("    {:<14} none, in {}\n", "registered", ShownText(search.registry));
   }
   PrintDrivers("named", search.named);
   PrintDrivers("found", search.found);
@@ -138,10 +140,12 @@ void PrintDrivers(std::string_view title, const DriverSearch& search) {
           places.push_back(place.directory);
         }
       }
-      fmt::print("    {:<14} {}\n", exists ? "in" : "not here", fmt::join(places, ", "));
+      fmt::print("    {:<14} {}\n", exists ? "in" : "not here",
+                 ShownText(fmt::format("{}", fmt::join(places, ", "))));
     }
   } else {
-    fmt::print("    {:<14} nothing else, for {} was chosen\n", "looked for", search.registry);
+    fmt::print("    {:<14} nothing else, for {} was chosen\n", "looked for",
+               ShownText(search.registry));
   }
 }
 
@@ -173,7 +177,7 @@ CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
         PrintDevice(found.devices[i], i, meters);
       }
       if (found.devices.empty()) {
-        fmt::print("{}: no devices: {}\n", found.backend->name(), found.why_none);
+        fmt::print("{}: no devices: {}\n", found.backend->name(), ShownText(found.why_none));
       }
     }
     for (const FoundBackend& found : backends) {

@@ -54,7 +54,8 @@ Result<nlohmann::ordered_json> MeasureByThreads(const MachineFlags& flags) {
 
 Result<int> WriteMachineFile(const MachineFlags& flags, OutputFile& output,
                              const nlohmann::ordered_json& json) {
-  const std::string text = json.dump(2) + "\n";
+  const std::string text =
+      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   REPRISE_ASSIGN(const MachineModel machine, ReadMachine(text, flags.output));
   output.stream() << text;
   REPRISE_TRY(output.Commit());
@@ -110,7 +111,7 @@ Result<int> Measure(const CommandContext& context, MachineFlags& flags) {
     if (!code) {
       communicator->RaiseAbort(code.error());
       if (communicator->rank() == 0) {
-        fmt::print(stderr, "reprise: {}\n", code.error().message);
+        fmt::print(stderr, "reprise: {}\n", ShownLines(code.error().message));
       }
       communicator->AbortNow(static_cast<int>(code.error().kind));
       return Fail(code.error().kind, {});
@@ -148,7 +149,7 @@ CommandBody RegisterMachine(CLI::App& app, const CommandContext& context) {
       ->capture_default_str();
   sub->add_option("--max-run-ms", flags->max_run_ms,
                   "leave kernels out whose single run takes longer")
-      ->check(Positive())
+      ->check(Between(0.001, 1e9))
       ->capture_default_str();
   sub->add_flag("--force", flags->force, "replace an existing file");
   sub->add_flag("--quiet", flags->quiet, "print nothing");

@@ -138,17 +138,17 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
                "accept guessed process groups where the capture names none");
   app.add_option("--watchdog", flags.watchdog_s,
                  "abort after this many seconds without progress (default: 60)")
-      ->check(Positive());
+      ->check(Between(0.001, kMostSeconds));
   AddSamplingFlags(app, flags.sampling);
   flags.idle_option =
       app.add_option("--idle", flags.idle_s,
                      "seconds to measure idle power before the replay (default: 2 where power is "
                      "measured, else 0)")
-          ->check(NotNegative());
+          ->check(Between(0, kMostSeconds));
   app.add_option("--until-steady", flags.until_steady_s,
                  "warm up until temperatures change by less than 2 degrees a minute, at most this "
                  "many seconds")
-      ->check(Positive());
+      ->check(Between(0.001, kMostSeconds));
 }
 
 Status Interpret(ReplayFlags& flags) {
@@ -274,7 +274,7 @@ Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {
                outcome.checked_transfers);
   }
   for (const std::string& note : outcome.notes) {
-    fmt::print(notes, "{}\n", note);
+    fmt::print(notes, "{}\n", ShownLines(note));
   }
   return flags.quiet ? Status{} : PrintRunReport(request.run_directory, flags.json);
 }
@@ -308,7 +308,8 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   REPRISE_TRY(communicator->Agree(PrepareBackend(flags.device, context, request)));
   const bool first = communicator->rank() == 0;
   if (first && !request.device_reason.empty() && !flags.quiet) {
-    fmt::print(stderr, "device: {} ({})\n", request.options.backend, request.device_reason);
+    fmt::print(stderr, "device: {} ({})\n", request.options.backend,
+               ShownText(request.device_reason));
   }
   std::optional<ReplayProgressLine> line;
   if (first && (line.emplace(), line->shown())) {

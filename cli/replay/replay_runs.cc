@@ -13,11 +13,13 @@
 
 #include "cli/program/launched_rank.h"
 #include "cli/program/number_checks.h"
+#include "cli/program/show_json.h"
 #include "cli/replay/rank_watch.h"
 #include "cli/runs/repeated_runs.h"
 #include "cli/runs/run_report.h"
 #include "cli/runs/watched_command.h"
 #include "core/clock.h"
+#include "core/shown_text.h"
 #include "core/text.h"
 #include "replayer/plan/rank_mapping.h"
 #include "replayer/plan/run_directory.h"
@@ -159,7 +161,7 @@ Status PrintRuns(const std::vector<RepeatedRun>& runs, const RepeatedReplay& rep
                                          {"median_ns", median_ns},
                                          {"min_ns", runs.front().step_ns},
                                          {"max_ns", runs.back().step_ns}};
-    fmt::print("{}\n", json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    ShowJson(json, 1);
     return {};
   }
   const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-6; };
@@ -170,7 +172,7 @@ Status PrintRuns(const std::vector<RepeatedRun>& runs, const RepeatedReplay& rep
       "{} runs: step {:.4g} ms (median of the runs' medians), {:.4g} to {:.4g} ms; above is {}\n"
       "compare with others: reprise compare {} OTHER\n",
       runs.size(), ms(median_ns), ms(runs.front().step_ns), ms(runs.back().step_ns),
-      fs::path(runs[middle].path).filename().string(), directory);
+      fs::path(runs[middle].path).filename().string(), ShownText(directory));
   return {};
 }
 
@@ -266,7 +268,7 @@ Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
                                            RunArguments(arguments, path, !replay.quiet)));
     if (code != 0) {
       fmt::print(stderr, "reprise: run {} of {} ended with exit code {}; {} complete in {}\n", run,
-                 flags.runs, code, run - 1, directory);
+                 flags.runs, code, run - 1, ShownText(directory));
       return code;
     }
     if (ShownOnTerminal(STDERR_FILENO)) {

@@ -10,9 +10,11 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/number_checks.h"
+#include "cli/program/show_json.h"
 #include "cli/replay/backend_options.h"
 #include "cli/replay/kernel_bench_report.h"
 #include "core/json_fields.h"
+#include "core/shown_text.h"
 #include "et_schema/output_file.h"
 #include "kernels/bench/tuning_file.h"
 
@@ -110,7 +112,7 @@ void PrintTuning(const TuneFlags& flags, const DeviceInfo& device, const TuneRes
         {"best", TuningJson({{device.name, device.driver, result.best}})["devices"][0]["gemm"]},
         {"without_tiles", result.without_tiles},
         {"results", std::move(rows)}};
-    fmt::print("{}\n", json.dump(2));
+    ShowJson(json, 2);
     return;
   }
   for (const TunedGemm& one : result.best) {
@@ -120,7 +122,7 @@ void PrintTuning(const TuneFlags& flags, const DeviceInfo& device, const TuneRes
   for (const DType dtype : result.without_tiles) {
     fmt::print("{}: this device's kernels have no tiles to choose\n", Name(dtype));
   }
-  fmt::print("{}\n", path.empty() ? "nothing to write" : "written to " + path);
+  fmt::print("{}\n", path.empty() ? "nothing to write" : "written to " + ShownText(path));
 }
 
 Result<int> Tune(const CommandContext& context, TuneFlags& flags) {

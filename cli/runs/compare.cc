@@ -15,6 +15,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/common_options.h"
 #include "cli/program/given_path.h"
+#include "cli/program/show_json.h"
 #include "cli/runs/compared_sides.h"
 #include "cli/runs/execution.h"
 #include "core/shown_text.h"
@@ -124,7 +125,7 @@ Result<int> DrawSweep(const std::string& directory, const CompareRequest& flags,
     REPRISE_TRY(page.Commit());
   }
   if (flags.json) {
-    fmt::print("{}", data);
+    fmt::print("{}", ShownJson(data));
   }
   return 0;
 }
@@ -190,9 +191,9 @@ Result<int> RunCompare(CompareFlags& given, bool verbose) {
     page->stream() << shown.page;
     REPRISE_TRY(page->Commit());
   }
-  fmt::print("{}", shown.text);
+  fmt::print("{}", request.json ? ShownJson(shown.text) : shown.text);
   for (const std::string& violation : shown.violations) {
-    fmt::print(stderr, "reprise: compare: {}\n", violation);
+    fmt::print(stderr, "reprise: compare: {}\n", ShownText(violation));
   }
   return shown.violations.empty() ? 0 : 1;
 }

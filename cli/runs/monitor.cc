@@ -12,6 +12,7 @@
 #include "cli/runs/prometheus_server.h"
 #include "cli/runs/watched_command.h"
 #include "core/clock.h"
+#include "core/shown_text.h"
 #include "replayer/plan/run_directory.h"
 #include "report/run/run.h"
 #include "report/telemetry/prometheus_text.h"
@@ -37,31 +38,34 @@ struct Monitoring {
 Status StartMonitoring(const MonitorFlags& flags, Monitoring& monitoring) {
   REPRISE_ASSIGN(SamplerOptions options, InterpretSampling(flags.sampling));
   options.sources.own_process = false;  // what is watched is another
-  if (!flags.target.directory.empty()) {
-    REPRISE_ASSIGN(monitoring.recording, MonitorRecording::Begin(flags.target));
+  const bool samples = flags.target.rank.local_rank == 0 && options.period_ns != 0;
+  if (samples) {  // one sampler per host: each physical sensor is read once
+    monitoring.sampler = Sampler::Open(options);
   }
-  if (flags.target.rank.local_rank != 0 || options.period_ns == 0) {
-    return {};  // one sampler per host: each physical sensor is read once
-  }
-  monitoring.sampler = Sampler::Open(options);
-  RankWriter* writer = nullptr;
-  if (monitoring.recording != nullptr) {
-    writer = &monitoring.recording->writer();
-    DescribeSampler(*monitoring.sampler, *writer);
-  }
-  monitoring.sampler->Start([&monitoring, writer](const std::vector<Sample>& samples) {
-    monitoring.recent.Add(samples);
-    if (writer != nullptr) {
-      writer->Append(samples);
-    }
-  });
-  if (!flags.prometheus.empty()) {
+  if (samples && !flags.prometheus.empty()) {  // before a run is begun: its port may be taken
     REPRISE_ASSIGN(monitoring.prometheus,
                    PrometheusServer::Start(flags.prometheus, [&monitoring, host = HostName()] {
                      return PrometheusText(monitoring.sampler->metrics(), monitoring.recent, host);
                    }));
-    fmt::print(stderr, "reprise: {}\n", monitoring.prometheus->url());
+    fmt::print(stderr, "reprise: {}\n", ShownText(monitoring.prometheus->url()));
   }
+  RankWriter* writer = nullptr;
+  if (!flags.target.directory.empty()) {
+    REPRISE_ASSIGN(monitoring.recording, MonitorRecording::Begin(flags.target));
+    writer = &monitoring.recording->writer();
+  }
+  if (!samples) {
+    return {};
+  }
+  if (writer != nullptr) {
+    DescribeSampler(*monitoring.sampler, *writer);
+  }
+  monitoring.sampler->Start([&monitoring, writer](const std::vector<Sample>& taken) {
+    monitoring.recent.Add(taken);
+    if (writer != nullptr) {
+      writer->Append(taken);
+    }
+  });
   return {};
 }
 
@@ -140,7 +144,7 @@ Result<int> RunMonitor(MonitorFlags& flags) {
     REPRISE_TRY(monitoring.recording->End(monitoring.sampler.get(), exit_code));
     if (target.rank.rank == 0) {
       fmt::print(stderr, "reprise: run written to {0}; see: reprise report {0}\n",
-                 target.directory);
+                 ShownText(target.directory));
     }
   }
   return exit_code;
@@ -161,10 +165,10 @@ CommandBody RegisterMonitor(CLI::App& app, const CommandContext& context) {
   app.add_option("--prometheus", flags->prometheus,
                  "serve http://127.0.0.1:PORT/metrics; ADDRESS:PORT serves other hosts too");
   app.add_option("--interval", flags->interval_s, "seconds between live tables (default: 1)")
-      ->check(Positive());
+      ->check(Between(0.01, kMostSeconds));
   app.add_option("--duration", flags->duration_s,
                  "stop after this many seconds (default: at Ctrl-C)")
-      ->check(Positive());
+      ->check(Between(0.001, kMostSeconds));
   AddSamplingFlags(app, flags->sampling);
   return [flags] { return RunMonitor(*flags); };
 }

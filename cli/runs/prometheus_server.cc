@@ -1,26 +1,34 @@
 #include "cli/runs/prometheus_server.h"
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/http.h>
-#include <event2/listener.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "core/clock.h"
+#include "core/file_descriptor.h"
 #include "core/text.h"
 
 namespace reprise {
 namespace {
+
+// A scraper sends a few hundred bytes and is done within milliseconds.
+constexpr std::size_t kMaxRequestBytes = 8 << 10;
+constexpr std::int64_t kClientNs = 5'000'000'000;
+constexpr std::size_t kMaxClients = 64;
 
 struct Address {
   std::string host = "127.0.0.1";
@@ -46,29 +54,119 @@ Result<Address> ParseAddress(const std::string& where) {
   return address;
 }
 
+// A socket that listens on the first address of that name that can be had; none if there is none.
+FileDescriptor Listen(const Address& address) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_ADDRCONFIG;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found) !=
+      0) {
+    return FileDescriptor();
+  }
+  FileDescriptor listener;
+  for (const addrinfo* at = found; at != nullptr && listener.get() < 0; at = at->ai_next) {
+    FileDescriptor one(socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    if (one.get() >= 0 && setsockopt(one.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        bind(one.get(), at->ai_addr, at->ai_addrlen) == 0 && listen(one.get(), SOMAXCONN) == 0) {
+      listener = std::move(one);
+    }
+  }
+  freeaddrinfo(found);
+  return listener;
+}
+
+std::optional<int> PortOf(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    return std::nullopt;
+  }
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
+                   : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+std::string Answer(std::string_view status, std::string_view type, std::string_view body) {
+  return fmt::format(
+             "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+             status, type, body.size()) +
+         std::string(body);
+}
+
+// To a request whose header is whole: its first line is METHOD TARGET VERSION.
+std::string AnswerTo(std::string_view request, const std::function<std::string()>& text) {
+  const std::vector<std::string_view> words =
+      SplitText(request.substr(0, request.find("\r\n")), ' ');
+  if (words.size() != 3 || !words[2].starts_with("HTTP/1.")) {
+    return Answer("400 Bad Request", "text/plain", "no request of HTTP/1.1\n");
+  }
+  if (words[0] != "GET" && words[0] != "HEAD") {
+    return Answer("405 Method Not Allowed", "text/plain", "GET and HEAD only\n");
+  }
+  if (words[1].substr(0, words[1].find('?')) != "/metrics") {
+    return Answer("404 Not Found", "text/plain", "only /metrics is here\n");
+  }
+  std::string answer = Answer("200 OK", "text/plain; version=0.0.4; charset=utf-8", text());
+  if (words[0] == "HEAD") {
+    answer.resize(answer.find("\r\n\r\n") + 4);
+  }
+  return answer;
+}
+
+// One connection: a request, its answer, then what is left of the request until its sender closes.
+class Client {
+ public:
+  explicit Client(FileDescriptor socket)
+      : socket_(std::move(socket)), until_ns_(MonotonicNs() + kClientNs) {}
+
+  [[nodiscard]] std::int64_t until_ns() const { return until_ns_; }
+  [[nodiscard]] pollfd Awaits() const {
+    return {.fd = socket_.get(), .events = static_cast<short>(Sends() ? POLLOUT : POLLIN)};
+  }
+  // Reads or sends what can be without a wait. False: the connection is over.
+  bool Go(const std::function<std::string()>& text) {
+    if (!Sends()) {
+      std::array<char, 4096> part{};
+      const ssize_t bytes = recv(socket_.get(), part.data(), part.size(), 0);
+      if (bytes <= 0) {
+        return bytes < 0 && (errno == EAGAIN || errno == EINTR);
+      }
+      if (!answer_.empty()) {
+        return true;  // closing with something unread would cut off the answer
+      }
+      request_.append(part.data(), static_cast<std::size_t>(bytes));
+      if (request_.find("\r\n\r\n") == std::string::npos) {
+        return request_.size() < kMaxRequestBytes;
+      }
+      answer_ = AnswerTo(request_, text);
+    }
+    const ssize_t bytes =
+        send(socket_.get(), answer_.data() + sent_, answer_.size() - sent_, MSG_NOSIGNAL);
+    if (bytes < 0) {
+      return errno == EAGAIN || errno == EINTR;
+    }
+    sent_ += static_cast<std::size_t>(bytes);
+    return Sends() || shutdown(socket_.get(), SHUT_WR) == 0;
+  }
+
+ private:
+  [[nodiscard]] bool Sends() const { return sent_ < answer_.size(); }
+
+  FileDescriptor socket_;
+  std::int64_t until_ns_ = 0;  // it is closed then, whatever has come of it
+  std::string request_, answer_;
+  std::size_t sent_ = 0;
+};
+
 }  // namespace
 
-// A scraper sends a few hundred bytes and is done within milliseconds.
-constexpr int kMaxHeaderBytes = 8 << 10;
-constexpr int kMaxBodyBytes = 4 << 10;
-constexpr int kIdleSeconds = 5;
-// Connections accepted in kIdleSeconds: idle ones are closed after that time, so no more are open.
-constexpr std::size_t kMaxConnections = 64;
-
-// One thread answers one scraper after the other; all of libevent is called from there, but for the
-// setting up before it starts and the byte that ends it.
 struct PrometheusServer::Impl {
-  template <typename T>
-  using Owned = std::unique_ptr<T, void (*)(T*)>;
-
   std::function<std::string()> text;
-  std::array<int, 2> end_pipe = {-1, -1};  // readable once the thread shall end
-  Owned<event_base> base{event_base_new(), event_base_free};
-  Owned<event> ended{nullptr, event_free};
-  Owned<event> accept_again{nullptr, event_free};
-  Owned<evhttp> server{nullptr, evhttp_free};
-  evconnlistener* listener = nullptr;  // the server's
-  std::size_t accepted = 0;            // since accept_again last ran
+  FileDescriptor listener;
+  FileDescriptor ends, end;     // `ends` becomes readable once the thread shall end
+  std::vector<Client> clients;  // the oldest first
   std::string url;
   std::thread thread;
 
@@ -77,85 +175,48 @@ struct PrometheusServer::Impl {
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
     if (thread.joinable()) {
-      const char any = 0;
-      (void)!write(end_pipe[1], &any, 1);
+      static_cast<void>(end.Close());
       thread.join();
     }
-    for (const int descriptor : end_pipe) {
-      if (descriptor >= 0) {
-        close(descriptor);
+  }
+
+  void Accept() {
+    FileDescriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    const bool full =
+        socket.get() < 0 ? errno == EMFILE || errno == ENFILE : clients.size() == kMaxClients;
+    if (full && !clients.empty()) {
+      clients.erase(clients.begin());
+    } else if (full) {
+      poll(nullptr, 0, 100);  // others have all descriptors
+    }
+    if (socket.get() >= 0) {
+      clients.emplace_back(std::move(socket));
+    }
+  }
+
+  void Serve() {
+    for (;;) {
+      std::vector<pollfd> awaited = {{.fd = ends.get(), .events = POLLIN},
+                                     {.fd = listener.get(), .events = POLLIN}};
+      for (const Client& client : clients) {
+        awaited.push_back(client.Awaits());
+      }
+      const std::int64_t left_ns =
+          clients.empty() ? kClientNs : clients.front().until_ns() - MonotonicNs();
+      poll(awaited.data(), awaited.size(),
+           static_cast<int>(std::max<std::int64_t>(0, left_ns / 1'000'000 + 1)));
+      if (awaited[0].revents != 0) {
+        return;
+      }
+      const std::int64_t now_ns = MonotonicNs();
+      std::size_t i = 1;
+      std::erase_if(clients, [&](Client& client) {
+        return (awaited[++i].revents != 0 && !client.Go(text)) || client.until_ns() <= now_ns;
+      });
+      if (awaited[1].revents != 0) {
+        Accept();
       }
     }
-  }
-
-  // The port that it listens on; nothing if it can't.
-  std::optional<int> Listen(const Address& address) {
-    if (!base || pipe2(end_pipe.data(), O_CLOEXEC) != 0) {
-      return std::nullopt;
-    }
-    ended.reset(event_new(
-        base.get(), end_pipe[0], EV_READ,
-        [](int, short, void* of) { event_base_loopbreak(static_cast<event_base*>(of)); },
-        base.get()));
-    server.reset(evhttp_new(base.get()));
-    if (!ended || event_add(ended.get(), nullptr) != 0 || !server) {
-      return std::nullopt;
-    }
-    evhttp_set_max_headers_size(server.get(), kMaxHeaderBytes);
-    evhttp_set_max_body_size(server.get(), kMaxBodyBytes);
-    evhttp_set_timeout(server.get(), kIdleSeconds);
-    evhttp_set_bevcb(server.get(), Accept, this);
-    accept_again.reset(event_new(base.get(), -1, 0, AcceptAgain, this));
-    evhttp_set_allowed_methods(server.get(), EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-    if (evhttp_set_cb(server.get(), "/metrics", Answer, this) != 0) {
-      return std::nullopt;
-    }
-    evhttp_bound_socket* const socket = evhttp_bind_socket_with_handle(
-        server.get(), address.host.c_str(), static_cast<std::uint16_t>(address.port));
-    if (socket == nullptr || !accept_again) {
-      return std::nullopt;
-    }
-    listener = evhttp_bound_socket_get_listener(socket);
-    return PortOf(evhttp_bound_socket_get_fd(socket));
-  }
-
-  // Further connections wait in the kernel's queue, where they take no descriptor of ours.
-  static bufferevent* Accept(event_base* base, void* of) {
-    auto* const self = static_cast<Impl*>(of);
-    if (self->accepted++ == 0) {
-      const timeval pause{kIdleSeconds + 1, 0};
-      event_add(self->accept_again.get(), &pause);
-    }
-    if (self->accepted >= kMaxConnections) {
-      evconnlistener_disable(self->listener);
-    }
-    return bufferevent_socket_new(base, -1, 0);
-  }
-
-  static void AcceptAgain(evutil_socket_t /*descriptor*/, short /*what*/, void* of) {
-    auto* const self = static_cast<Impl*>(of);
-    self->accepted = 0;
-    evconnlistener_enable(self->listener);
-  }
-
-  static std::optional<int> PortOf(int descriptor) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-      return std::nullopt;
-    }
-    return ntohs(address.ss_family == AF_INET6
-                     ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
-                     : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-  }
-
-  static void Answer(evhttp_request* request, void* of) {
-    const std::string text = static_cast<const Impl*>(of)->text();
-    evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
-                      "text/plain; version=0.0.4; charset=utf-8");
-    evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
-    evbuffer_add(evhttp_request_get_output_buffer(request), text.data(), text.size());
-    evhttp_send_reply(request, HTTP_OK, "OK", nullptr);
   }
 };
 
@@ -168,16 +229,23 @@ Result<std::unique_ptr<PrometheusServer>> PrometheusServer::Start(
   REPRISE_ASSIGN(const Address address, ParseAddress(where));
   auto impl = std::make_unique<Impl>();
   impl->text = std::move(text);
-  const std::optional<int> port = impl->Listen(address);
+  impl->listener = Listen(address);
+  const std::optional<int> port = PortOf(impl->listener.get());
   if (!port) {
     return EnvironmentError(fmt::format(
         "--prometheus {}: cannot listen there: the port is taken or the address is not this host's",
         where));
   }
+  std::array<int, 2> pipe = {-1, -1};
+  if (pipe2(pipe.data(), O_CLOEXEC) != 0) {
+    return EnvironmentError("--prometheus: no file descriptor is left for the server");
+  }
+  impl->ends = FileDescriptor(pipe[0]);
+  impl->end = FileDescriptor(pipe[1]);
   const bool six = address.host.find(':') != std::string::npos;
   impl->url =
       fmt::format("http://{}:{}/metrics", six ? "[" + address.host + "]" : address.host, *port);
-  impl->thread = std::thread([base = impl->base.get()] { event_base_dispatch(base); });
+  impl->thread = std::thread([server = impl.get()] { server->Serve(); });
   return std::unique_ptr<PrometheusServer>(new PrometheusServer(std::move(impl)));
 }
 

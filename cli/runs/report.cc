@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/program/commands.h"
+#include "cli/program/show_json.h"
 #include "cli/runs/execution.h"
 #include "cli/runs/repeated_runs.h"
 #include "core/shown_text.h"
@@ -109,7 +110,7 @@ Result<int> RunReport(const ReportFlags& flags) {
   }
   if (flags.json || !flags.quiet) {
     REPRISE_ASSIGN(const std::string text, TextOf(report, flags));
-    fmt::print("{}", flags.json ? text : ShownStyledLines(text));
+    fmt::print("{}", flags.json ? ShownJson(text) : ShownStyledLines(text));
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/program/launched_rank.h"
+#include "cli/program/show_json.h"
 #include "core/shown_text.h"
 #include "report/analysis.h"
 #include "report/operations/inference_phases.h"
@@ -18,19 +19,19 @@ Status PrintRunReport(const std::string& run, bool json) {
   REPRISE_ASSIGN(const RunManifest manifest, ReadManifest(run));
   const bool large = manifest.world_size > kMaxRanksInFull;
   if (large && !json) {
-    fmt::print("run of {} ranks written to {}; see: reprise report {}\n", manifest.world_size, run,
-               run);
+    fmt::print("run of {} ranks written to {}; see: reprise report {}\n", manifest.world_size,
+               ShownText(run), ShownText(run));
     return {};
   }
   REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(run));
   REPRISE_TRY(AddInferencePhases(run, analysis.report));
   if (json) {
-    fmt::print("{}", JsonText(analysis.report));
+    fmt::print("{}", ShownJson(JsonText(analysis.report)));
     return {};
   }
   fmt::print("{}\nrun written to {}; all of the report: reprise report {} --full\n",
-             ShownStyledLines(ShortText(analysis.report, ShownOnTerminal(STDOUT_FILENO))), run,
-             run);
+             ShownStyledLines(ShortText(analysis.report, ShownOnTerminal(STDOUT_FILENO))),
+             ShownText(run), ShownText(run));
   return {};
 }
 

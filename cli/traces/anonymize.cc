@@ -73,8 +73,8 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
       fmt::print("{}: {} nodes\n", ShownText(rank.path), rank.nodes);
     }
   }
-  fmt::print("{}: {} ranks, {} nodes\n", request.output_directory, ranks, nodes);
-  fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", request.policy.name,
+  fmt::print("{}: {} ranks, {} nodes\n", ShownText(request.output_directory), ranks, nodes);
+  fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", ShownText(request.policy.name),
              request.policy.sha256, Name(request.policy.durations), Name(request.policy.shapes));
   std::vector<std::string> counts;
   for (const Action action : {Action::kKeep, Action::kMap, Action::kCoarsen, Action::kDrop}) {

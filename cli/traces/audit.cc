@@ -54,10 +54,10 @@ constexpr std::size_t kMaxAuditLines = 12;
 void PrintVerdict(const AuditFlags& flags, const AuditReport& report) {
   if (report.findings.empty()) {
     fmt::print("{}: safe to share: no private name, path, secret or time of day in {} files\n",
-               flags.request.directory, report.files);
+               ShownText(flags.request.directory), report.files);
     return;
   }
-  fmt::print("{}: do not share yet: {} in {} files\n", flags.request.directory,
+  fmt::print("{}: do not share yet: {} in {} files\n", ShownText(flags.request.directory),
              Counted(report.findings.size(), "finding"), report.files);
 }
 
@@ -98,7 +98,7 @@ void Print(const AuditFlags& flags, const AuditReport& report, bool verbose) {
     fmt::print("{}\n", FindPathKind(flags.request.directory) == PathKind::kRun
                            ? "replay or simulate the anonymized set, with --provenance none"
                            : fmt::format("remove them: reprise anonymize {} shared --verify",
-                                         flags.request.directory));
+                                         ShownText(flags.request.directory)));
   }
   if (verbose || flags.all) {
     PrintFields(report, flags.all);

@@ -10,6 +10,7 @@
 #include "cli/program/given_path.h"
 #include "cli/program/number_checks.h"
 #include "cli/traces/export_simulators.h"
+#include "cli/traces/files_together.h"
 #include "core/shown_text.h"
 #include "et_schema/graph_text.h"
 #include "et_schema/io.h"
@@ -213,13 +214,10 @@ Status ExportCsv(const ExportFlags& flags) {
   if (table.series.empty()) {
     return UsageError(fmt::format("{} has no telemetry", flags.input));
   }
-  std::error_code error;
-  fs::create_directories(flags.output, error);
-  if (error) {
-    return EnvironmentError(fmt::format("cannot create {}: {}", flags.output, error.message()));
-  }
-  const auto write = [&flags](const std::string& name, const auto& content) -> Status {
-    REPRISE_ASSIGN(OutputFile file, OutputFile::Create(flags.output + "/" + name, flags.force));
+  REPRISE_ASSIGN(FilesTogether files, FilesTogether::Create(flags.output, flags.force));
+  const auto write = [&files](const std::string& name, const auto& content) -> Status {
+    REPRISE_ASSIGN(const std::string path, files.Add(name));
+    REPRISE_ASSIGN(OutputFile file, OutputFile::Create(path, false));
     content(file.stream());
     return file.Commit();
   };
@@ -227,7 +225,9 @@ Status ExportCsv(const ExportFlags& flags) {
     REPRISE_TRY(write(series.file, [&](std::ostream& out) { WriteSeriesCsv(table, series, out); }));
   }
   REPRISE_TRY(write("index.csv", [&](std::ostream& out) { WriteIndexCsv(table, out); }));
-  fmt::print("wrote {} metrics and index.csv into {}\n", table.series.size(), flags.output);
+  REPRISE_TRY(files.Publish());
+  fmt::print("wrote {} metrics and index.csv into {}\n", table.series.size(),
+             ShownText(flags.output));
   return {};
 }
 
@@ -274,7 +274,7 @@ Result<int> RunExport(const ExportFlags& flags) {
     }
   }
   REPRISE_TRY(file.Commit());
-  fmt::print("wrote {}\n", flags.output);
+  fmt::print("wrote {}\n", ShownText(flags.output));
   return 0;
 }
 
@@ -304,6 +304,7 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
                  "for runs: export only this iteration, counted from 0")
       ->check(NotNegative());
   app.add_option("--max-nodes", flags->max_nodes, "for dot: refuse larger graphs")
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_flag("--all", flags->all,
                "accept any size: dot of many nodes, a folded set of more than 1,024 ranks");

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/traces/files_together.h"
 #include "converters/astra_sim/export.h"
-#include "core/temporary_output.h"
+#include "core/shown_text.h"
 #include "core/text.h"
 #include "et_schema/chakra_json.h"
 #include "et_schema/output_file.h"
@@ -75,12 +76,12 @@ void PrintReport(const astra_sim::Report& report, const std::string& output) {
     fmt::print("{} times {}\n", count, what);
   }
   for (const auto& [name, counter] : report.diagnostics.Snapshot()) {
-    fmt::print("note: {} × {}: they take their recorded time; first: {}\n", counter.count, name,
-               counter.examples.empty() ? "" : counter.examples.front());
+    fmt::print("note: {} × {}: they take their recorded time; first: {}\n", counter.count,
+               ShownText(name), counter.examples.empty() ? "" : counter.examples.front());
   }
   fmt::print(
       "wrote {}; run it with\n  ASTRA_SIM=AstraSim_Analytical_Congestion_Unaware {}/run.sh\n",
-      output, output);
+      ShownText(output), ShownText(output));
 }
 
 // "0-3,6"
@@ -129,32 +130,17 @@ Status WriteOneJson(const std::string& input, const std::string& output, bool fo
   return file.Commit();
 }
 
-// All files are written beside their places first: where one rank is damaged, none appears.
 Status WriteJsonFiles(const TraceSet& set, const std::string& output, bool force,
                       std::uint64_t& nodes) {
-  std::error_code error;
-  const auto place = [&output](const std::string& name) {
-    return (fs::path(output) / name).string();
-  };
-  REPRISE_ASSIGN(const TemporaryOutput folder, TemporaryOutput::Directory(output));
-  std::vector<std::string> names = {kGroupsFile, kGroupsInfoFile};
+  REPRISE_ASSIGN(FilesTogether files, FilesTogether::Create(output, force));
   for (const auto& [rank, file] : set.RankPaths()) {
-    names.push_back(fmt::format("{}.{}.json", set.name, rank));
-    if (!force && fs::exists(fs::symlink_status(place(names.back()), error))) {
-      return UsageError(fmt::format("{} exists; give --force to replace it", place(names.back())));
-    }
-    REPRISE_TRY(
-        WriteOneJson(file, (fs::path(folder.path()) / names.back()).string(), false, nodes));
+    REPRISE_ASSIGN(const std::string path, files.Add(fmt::format("{}.{}.json", set.name, rank)));
+    REPRISE_TRY(WriteOneJson(file, path, false, nodes));
   }
-  REPRISE_TRY(WriteGroups(folder.path(), set.Groups()));
-  fs::create_directories(output, error);
-  for (const std::string& name : names) {
-    if (!error) {
-      fs::rename(fs::path(folder.path()) / name, place(name), error);
-    }
-  }
-  return error ? EnvironmentError(fmt::format("{}: cannot be written: {}", output, error.message()))
-               : Status{};
+  REPRISE_ASSIGN(const std::string groups, files.Add(kGroupsFile));
+  REPRISE_TRY(files.Add(kGroupsInfoFile));
+  REPRISE_TRY(WriteGroups(fs::path(groups).parent_path().string(), set.Groups()));
+  return files.Publish();
 }
 
 }  // namespace
@@ -239,7 +225,7 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
   std::error_code error;
   if (!fs::is_directory(input, error)) {
     REPRISE_TRY(WriteOneJson(input, output, force, nodes));
-    fmt::print("{} nodes\nwrote {}\n", nodes, output);
+    fmt::print("{} nodes\nwrote {}\n", nodes, ShownText(output));
     return {};
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(input));
@@ -251,7 +237,7 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
   REPRISE_TRY(CheckFilePerRank(set, "chakra-json has a file of each rank", all));
   REPRISE_TRY(WriteJsonFiles(set, output, force, nodes));
   fmt::print("{} nodes\nwrote {} files and the process groups into {}\n", nodes, set.RankCount(),
-             output);
+             ShownText(output));
   return {};
 }
 

@@ -71,8 +71,8 @@ Result<int> RunPack(const PackFlags& flags) {
     ShowJson(json, 1);
     return 0;
   }
-  fmt::print("{}: {} files, {} bytes from {}\n", request.output, report.manifest.files.size(),
-             report.bytes, unpacked);
+  fmt::print("{}: {} files, {} bytes from {}\n", ShownText(request.output),
+             report.manifest.files.size(), report.bytes, unpacked);
   fmt::print("{}\n", report.manifest.policy.empty()
                          ? unnamed
                          : "policy: " + ShownText(report.manifest.policy));

@@ -294,7 +294,7 @@ void PrintTraceStats(const std::string& path, const TraceStats& stats, bool verb
     memory_bytes += rank.memory_bytes;
   }
   const bool folded = static_cast<std::size_t>(ranks) != stats.ranks.size();
-  fmt::print("{}: {}{}, {} nodes, {} edges; {}\n", path, Counted(ranks, "rank"),
+  fmt::print("{}: {}{}, {} nodes, {} edges; {}\n", ShownText(path), Counted(ranks, "rank"),
              folded ? " in " + Counted(stats.ranks.size(), "class") : "", stats.nodes, stats.edges,
              fmt::join(sources, "; "));
   if (read > 0 && verbose) {

@@ -17,8 +17,11 @@ CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("package", request->package, "file that `pack` wrote")->required();
   app.add_option("-o,--output", request->directory, "directory to create")->required();
   app.add_option("--max-bytes", request->limits.bytes, "limit on unpacked bytes")
+      ->check(Positive())
       ->capture_default_str();
-  app.add_option("--max-files", request->limits.files, "limit on files")->capture_default_str();
+  app.add_option("--max-files", request->limits.files, "limit on files")
+      ->check(Positive())
+      ->capture_default_str();
   app.add_option("--max-ratio", request->limits.ratio,
                  "limit on unpacked bytes for each packed byte")
       ->check(Positive())
@@ -26,7 +29,7 @@ CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
   app.add_flag("--force", request->force, "replace the output of an earlier unpack");
   return [request]() -> Result<int> {
     REPRISE_ASSIGN(const PackageManifest manifest, Unpack(*request));
-    fmt::print("{}: {} files, all as their checksums say\n", request->directory,
+    fmt::print("{}: {} files, all as their checksums say\n", ShownText(request->directory),
                manifest.files.size());
     fmt::print("policy: {}\n",
                manifest.policy.empty() ? "none, not anonymized" : ShownText(manifest.policy));

@@ -200,7 +200,8 @@ void PrintMessages(const char* what, const std::vector<std::string>& messages, b
 }
 
 void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
-  fmt::print("{}: {}{}, {} nodes, {} edges\n", subject.path, Counted(subject.files.size(), "file"),
+  fmt::print("{}: {}{}, {} nodes, {} edges\n", ShownText(subject.path),
+             Counted(subject.files.size(), "file"),
              subject.folded() ? fmt::format(" for {} ranks", subject.set->world_size) : "",
              findings.nodes, findings.edges);
   PrintMessages("error", findings.errors, verbose);

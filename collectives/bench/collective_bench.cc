@@ -14,6 +14,8 @@
 namespace reprise {
 namespace {
 
+constexpr std::int64_t kMaxBenchSizes = 10'000;
+
 Result<BenchTiming> MeasureOnce(Communicator& communicator, GroupComm& group,
                                 const BenchOptions& options, BenchCase& bench, bool in_place) {
   bench.Allocate(in_place);
@@ -46,11 +48,15 @@ std::vector<std::int64_t> BenchSizes(const BenchOptions& options) {
     return {0};
   }
   std::vector<std::int64_t> sizes;
-  for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes;
-       bytes = options.step_factor > 1 ? bytes * options.step_factor : bytes + options.step_bytes) {
+  for (std::int64_t bytes = options.min_bytes;;) {
     sizes.push_back(bytes);
+    const bool last = options.step_factor > 1 ? bytes > options.max_bytes / options.step_factor
+                                              : bytes > options.max_bytes - options.step_bytes;
+    if (last) {
+      return sizes;
+    }
+    bytes = options.step_factor > 1 ? bytes * options.step_factor : bytes + options.step_bytes;
   }
-  return sizes;
 }
 
 Status ValidateBench(const BenchOptions& options, int ranks) {
@@ -60,6 +66,11 @@ Status ValidateBench(const BenchOptions& options, int ranks) {
   }
   if (options.step_factor < 1 || (options.step_factor == 1 && options.step_bytes < 1)) {
     return UsageError("sizes must grow: a factor above 1, or an increment above 0");
+  }
+  if (options.step_factor == 1 &&
+      (options.max_bytes - options.min_bytes) / options.step_bytes >= kMaxBenchSizes) {
+    return UsageError(fmt::format(
+        "more than {} sizes; choose a larger --stepbytes, or --stepfactor", kMaxBenchSizes));
   }
   if (options.iterations < 1 || options.warmup < 0) {
     return UsageError("at least one iteration, and no negative warm-up");

@@ -204,6 +204,9 @@ class SweepRun {
       Place(i, table.rows.back());  // an earlier sweep may have had fewer values
     }
     if (std::ranges::none_of(table.rows, &SweepRow::possible)) {
+      std::error_code error;
+      fs::remove(RowsPath(), error);
+      fs::remove(request_.directory, error);  // only if nothing else is in it
       return BadInput(fmt::format("no configuration can be; the first, {}: {}", TextOf(0),
                                   table.rows.front().reason));
     }

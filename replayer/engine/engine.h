@@ -67,7 +67,7 @@ class Engine {
   void GiveUp(const Error& reported, const Error& found);
   // Why the engine is unusable, if it is.
   [[nodiscard]] std::optional<Error> failure() const;
-  // WaitUntilNs, which the watchdog sees as an intended wait.
+  // WaitUntilNs, which the watchdog sees as an intended wait; shorter once the run is given up.
   void WaitUntil(std::int64_t deadline_ns);
 
  private:

@@ -49,6 +49,12 @@ void Engine::WaitUntil(std::int64_t deadline_ns) {
   if (deadline_ns > now_ns + kNoticedWaitNs) {
     NoteDue(deadline_ns);
   }
+  while (deadline_ns > MonotonicNs() + kNoticedWaitNs) {  // the run may end before
+    if (failing_.load()) {
+      return;
+    }
+    WaitUntilNs(MonotonicNs() + kNoticedWaitNs / 2, 0);
+  }
   WaitUntilNs(deadline_ns);
 }
 

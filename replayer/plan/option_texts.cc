@@ -40,7 +40,7 @@ Status ParseByKind(std::string_view text, Value& of_rest, std::map<Kind, Value>&
 
 struct FactorFlag {
   const char* name;
-  double least;
+  double least, most;
   const char* example;
   const char* note;
 };
@@ -49,10 +49,10 @@ Status ParseFactors(std::string_view text, const FactorFlag& flag, double& of_re
                     std::map<OpClass, double>& by_class) {
   const auto factor_of = [&flag](std::string_view part, std::string_view number) -> Result<double> {
     const auto factor = ParseNumber<double>(number);
-    if (!factor || !(*factor >= flag.least) || !std::isfinite(*factor)) {
+    if (!factor || !(*factor >= flag.least && *factor <= flag.most)) {
       return UsageError(
-          fmt::format("{}: '{}': expected a factor of at least {}, or CLASS=FACTOR, e.g. {}",
-                      flag.name, part, flag.least, flag.example));
+          fmt::format("{}: '{}': expected a factor from {} to {}, or CLASS=FACTOR, e.g. {}",
+                      flag.name, part, flag.least, flag.most, flag.example));
     }
     return *factor;
   };
@@ -157,11 +157,9 @@ Status ParseHostGaps(std::string_view text, PlanOptions& options) {
       return {};
     }
   }
-  constexpr std::string_view kScale = "scale";
-  if (text.starts_with(kScale)) {
-    text.remove_prefix(std::min(text.size(), kScale.size() + 1));
-  }
-  const auto factor = ParseNumber<double>(text);
+  constexpr std::string_view kScale = "scale:";
+  const auto factor =
+      text.starts_with(kScale) ? ParseNumber<double>(text.substr(kScale.size())) : std::nullopt;
   if (!factor || !(*factor >= 0) || !std::isfinite(*factor)) {
     return UsageError(
         "--host-gaps: expected auto, keep, untraced, drop, or scale with a factor, e.g. "
@@ -173,12 +171,13 @@ Status ParseHostGaps(std::string_view text, PlanOptions& options) {
 }
 
 Status ParseTimeScale(std::string_view text, PlanOptions& options) {
-  return ParseFactors(text, {"--time-scale", 0, "gemm=0.5,comm=2", "comm is every transfer, "},
+  return ParseFactors(text,
+                      {"--time-scale", 0, 1e18, "gemm=0.5,comm=2", "comm is every transfer, "},
                       options.time_scale, options.time_scales);
 }
 
 Status ParseStretch(std::string_view text, PlanOptions& options) {
-  return ParseFactors(text, {"--stretch", 1, "conv=1.3,norm=1.5", ""}, options.stretch,
+  return ParseFactors(text, {"--stretch", 1, 1000, "conv=1.3,norm=1.5", ""}, options.stretch,
                       options.stretches);
 }
 

@@ -60,6 +60,7 @@ class Planner {
     FrameSteps();
     AddDependencies();
     MarkCrossings();
+    REPRISE_TRY(CheckTimes());
     return std::move(plan_);
   }
 
@@ -236,6 +237,22 @@ class Planner {
     return options_.streams.empty() || actor.kind != Actor::Kind::kStream ||
            std::find(options_.streams.begin(), options_.streams.end(),
                      StreamId{actor.device, actor.id}) != options_.streams.end();
+  }
+
+  // A replay takes the recorded times, and what the options make of them: as CheckTimes of
+  // core/timing/dry_run.h has it.
+  [[nodiscard]] Status CheckTimes() const {
+    std::int64_t longest_ns =
+        std::max({plan_.before_steps_ns, plan_.frame.lead_ns, plan_.frame.tail_ns});
+    for (const Work& work : plan_.work) {
+      longest_ns = std::max({longest_ns, work.gap_ns, work.host_ns});
+    }
+    return longest_ns <= kLongestNs
+               ? Status{}
+               : BadInput(fmt::format(
+                     "rank {}: a recorded time, or one that --host-gaps or --time-scale gives, is "
+                     "over 11 days; give a smaller factor, or convert the capture again",
+                     graph_.metadata().rank));
   }
 
   // What a transfer is matched with and when it is issued goes by its place in its sequence; starts

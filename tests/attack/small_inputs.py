@@ -15,16 +15,14 @@ import itertools
 import json
 import os
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-import wire  # noqa: E402
+from child import ROOT
+import child
+import wire
 
 TINY = {"model": {"family": "gpt", "layers": 2, "hidden": 8, "heads": 2, "vocab": 16, "sequence": 4},
         "layout": {"tp": 2, "pp": 2, "dp": 1}, "batch": {"global": 2, "micro": 1}}
@@ -422,35 +420,12 @@ def main():
     return 1 if bad else 0
 
 
-def bound_memory():
-    """Far beyond what is allowed, so that a failure does not take the machine with it."""
-    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-
-
 def judge(program, folder, name, command, says, flags):
     """Runs a command in the folder of its case, and prints what came of it. True: as it must be."""
     before = set(os.listdir(folder))
-    with tempfile.TemporaryFile() as text:
-        child = subprocess.Popen([program, *map(str, command)], stdout=text, stderr=subprocess.STDOUT,
-                                 stdin=subprocess.DEVNULL, cwd=folder, preexec_fn=bound_memory)
-        deadline = time.monotonic() + 12 * flags.seconds  # a loaded machine; what counts is CPU time
-        code = None
-        while code is None and time.monotonic() < deadline:
-            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
-            if pid:
-                code = os.waitstatus_to_exitcode(status)
-            used = pathlib.Path(f"/proc/{child.pid}/stat")
-            if not pid and used.exists() and sum(map(int, used.read_text().rsplit(")", 1)[1].split()[11:13])) > \
-                    4 * flags.seconds * os.sysconf("SC_CLK_TCK"):
-                break
-            time.sleep(0.01)
-        if code is None:
-            child.kill()
-            _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = 0
-        text.seek(0)
-        output = text.read(20_000_000).decode(errors="replace")
-    seconds, megabytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+    # A loaded machine may take long; what counts is CPU time.
+    done = child.run([program, *command], 12 * flags.seconds, 4 * flags.seconds, folder)
+    code, output, seconds, megabytes = done.code, done.output, done.cpu_seconds, done.peak_bytes / 1e6
     added = set(os.listdir(folder)) - before
     wrong = []
     if code is None:

@@ -1,6 +1,6 @@
 """Several hosts on this machine: network, host name, shared memory of their own, joined by a switch.
 
-Each host is a set of namespaces held by a process; all of it is within namespaces of the test's own
+Each host is a set of namespaces held by a process, with processes of its own that no other host sees; all of it is within namespaces of the test's own
 (namespaces.enter() first), so that nothing is left behind. `mpirun` runs beside the switch and enters a host instead of logging in to it. Every host's
 link to the switch can be slowed (tc's token bucket).
 """
@@ -26,7 +26,7 @@ AGENT = """#!/bin/bash
 while [[ $1 == -* ]]; do shift; done
 pid=$(cat "$(dirname "$0")/host${1##*.}")
 shift
-exec nsenter -t "$pid" -m -u -i -n --time="/proc/$pid/ns/time_for_children" -- /bin/bash -c "$*"
+exec nsenter -t "$pid" -m -u -i -n --pid="/proc/$pid/ns/pid_for_children" --time="/proc/$pid/ns/time_for_children" -- /bin/bash -c "$*"
 """
 
 
@@ -68,7 +68,7 @@ class Hosts:
         self._in_switch("ip", "addr", "add", f"{NETWORK}.254/24", "dev", "br0")
         self._in_switch("ip", "link", "set", "br0", "up")
         for i in range(1, self.count + 1):
-            pid = self._hold(f"node{i}", i * self.clock_step_s)
+            pid = self._hold(f"node{i}", "--pid", "--fork", "--kill-child", "--mount-proc", clock_ahead_s=i * self.clock_step_s)
             (self.directory / f"host{i}").write_text(str(pid))
             self._in_switch("ip", "link", "add", f"port{i}", "type", "veth",
                             "peer", "name", "eth0", "netns", str(pid))
@@ -84,11 +84,11 @@ class Hosts:
         self.agent.write_text(AGENT)
         self.agent.chmod(0o755)
 
-    def _hold(self, name, clock_ahead_s=0):
+    def _hold(self, name, *options, clock_ahead_s=0):
         """A process that keeps the namespaces of one host."""
         clock = ["--time", "--monotonic", str(clock_ahead_s)] if clock_ahead_s else []
         holder = subprocess.Popen(
-            ["unshare", "--net", "--uts", "--ipc", "--mount", *clock, "sh", "-c",
+            ["unshare", "--net", "--uts", "--ipc", "--mount", *options, *clock, "sh", "-c",
              f"hostname {name} && mount -t tmpfs tmpfs /dev/shm && ip link set lo up "
              "&& echo ready && exec sleep 100000"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

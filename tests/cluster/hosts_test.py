@@ -3,11 +3,16 @@
 
 About 35 s. Needs root, namespaces and tc; says so where it has none.
 """
+import contextlib
 import json
+import os
 import pathlib
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
@@ -15,6 +20,29 @@ import hosts  # noqa: E402
 import namespaces  # noqa: E402
 import program  # noqa: E402
 import skips  # noqa: E402
+
+
+WATCHDOG_S = 6  # on a loaded machine MPI takes a few seconds to start on several hosts
+
+
+def rank_processes(run):
+    """Pids of the ranks that write a run, of all hosts, by rank."""
+    found = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            ranks = [variable for variable in (process / "environ").read_bytes().split(b"\0")
+                     if variable.startswith(b"OMPI_COMM_WORLD_RANK=")]
+            if ranks and words[0].endswith(b"reprise") and str(run).encode() in words:
+                found[int(ranks[0].split(b"=")[1])] = int(process.name)
+    return found
+
+
+def has_recorded(run, rank):
+    with contextlib.suppress(sqlite3.OperationalError):  # not there yet
+        with contextlib.closing(sqlite3.connect(f"file:{run}/rank{rank}.sqlite?mode=ro", uri=True)) as database:
+            return database.execute("SELECT count(*) FROM steps").fetchone()[0] > 0
+    return False
 
 
 class HostsTest(program.ProgramTest):
@@ -79,6 +107,40 @@ class HostsTest(program.ProgramTest):
         self.assertEqual({row["clock"] for row in report["collectives"]}, {"offset"})
         self.assertEqual(report["ranks"][0]["clock_uncertainty_ns"], 0)
         self.assertGreater(report["ranks"][2]["clock_uncertainty_ns"], 0)
+
+    def check_stopped(self, stage, code, message, *options):
+        """A rank of the second host is stopped at a stage; the first host cannot see its process."""
+        trace, run = self.dir / "trace", self.dir / "run"
+        shutil.rmtree(run, ignore_errors=True)
+        self.run_program("convert", program.TRACES / "gloo/gpt_ddp4", "-o", trace, "--force")
+        command = [*self.hosts.mpirun(4 // self.hosts.count, "tcp"), str(pathlib.Path(program.REPRISE).resolve()), "replay", str(trace), "-o", str(run),
+                   "--device", "host", "--watchdog", str(WATCHDOG_S), *map(str, options)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env={**program.ENVIRONMENT, "TMPDIR": "/tmp"}) as replay:
+            try:
+                program.wait_until(lambda: 3 in rank_processes(run), "a rank", while_running=replay)
+                program.wait_until(lambda: stage(run), "the stage", while_running=replay)
+                os.kill(rank_processes(run)[3], signal.SIGSTOP)
+                begin = time.monotonic()
+                output, _ = replay.communicate(timeout=100)
+            finally:
+                replay.kill()
+        self.assertRegex(output, message)
+        if "PMIx_server_finalize" not in output:  # Open MPI 4.1's mpirun may crash there
+            self.assertEqual(replay.returncode, code, output)
+        self.assertLess(time.monotonic() - begin, 60)
+
+    def test_stopped_rank_of_another_host(self):
+        self.start(2)
+        stopped = "rank 3 is stopped: its process [0-9]+ has not run for 6 s"  # as rank 2 sees, on the same host
+        self.check_stopped(lambda run: True, 4, f"{stopped}|MPI has not started within")
+        self.check_stopped(lambda run: (run / "rank3.sqlite").exists(), 4, stopped, "--idle", 3600)
+        self.check_stopped(lambda run: has_recorded(run, 3), 1, "no progress on any rank for 6 s: rank 3 does not answer",
+                           "--iterations", 100_000)
+
+    def test_stopped_rank_that_is_alone_on_its_host(self):
+        self.start(4)
+        self.check_stopped(lambda run: True, 4, "MPI has not started within")
 
     def bench(self, *args, transport="tcp", mpi=()):
         text = self.run_on_hosts(2, transport, "bench", "collectives", "all_reduce", "-b", "512K",

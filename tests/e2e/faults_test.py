@@ -50,6 +50,11 @@ def is_stopped(pid):
     return states == {"T"}
 
 
+def cpu_ticks(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
 class FaultTest(program.ConvertedTest):
     """Replays of one capture, which are given something to cope with."""
 
@@ -383,6 +388,23 @@ class Interrupted(FaultTest):
         report = self.run_json("report", self.run_path)
         self.assertIn("ended early: ended by SIGINT; what was recorded until then is kept",
                       report["notes"])
+
+    def test_ctrl_c_ends_a_long_gap(self):
+        """The first one: a second one would end the process at once, without its records."""
+        self.trace = self.convert("gloo/gpt_single")
+        with self.started("--host-gaps", "scale:1e6", "--device", "host", "--idle", 0, ranks=1) as replay:
+            program.wait_until((self.run_path / "rank0.sqlite").exists, "a rank's file", while_running=replay)
+
+            def waits():
+                before = cpu_ticks(replay.pid)
+                time.sleep(0.5)
+                return cpu_ticks(replay.pid) - before < 10  # of 50; sampling goes on
+
+            program.wait_until(waits, "a rank that waits", while_running=replay)
+            os.kill(replay.pid, signal.SIGINT)
+            code, errors = self.end_within(replay, SOON_S)
+        self.assertEqual(code, 128 + signal.SIGINT, errors)
+        self.assertIn("ended by SIGINT", errors)
 
 
 if __name__ == "__main__":

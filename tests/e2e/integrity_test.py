@@ -487,6 +487,59 @@ class MetricsServerTest(program.ProgramTest):
                 child.wait(60)
                 child.stdout.close()
 
+    def test_slow_clients_hold_nothing(self):
+        child = subprocess.Popen([program.REPRISE, "monitor", "--prometheus", "0", "--duration", "600"],
+                                 stderr=subprocess.PIPE, text=True)
+        try:
+            port = int(child.stderr.readline().split(":")[-1].split("/")[0])
+
+            def connect():
+                return socket.create_connection(("127.0.0.1", port), 60)
+
+            def answer(request):
+                with connect() as client:
+                    client.sendall(request)
+                    return b"".join(iter(lambda: client.recv(65536), b""))
+
+            silent = [connect() for _ in range(200)]
+            sends_slowly, reads_nothing = connect(), connect()
+            reads_nothing.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reads_nothing.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            begin = time.monotonic()
+            whole = answer(b"GET /metrics?x=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertLess(time.monotonic() - begin, 3)  # a new client waited six seconds for each 64 silent ones
+            head, text = whole.split(b"\r\n\r\n", 1)
+            self.assertTrue(head.startswith(b"HTTP/1.1 200 OK\r\n"), head)
+            self.assertIn(b"Content-Length: %d\r\n" % len(text), head)
+            self.assertIn(b"# TYPE reprise_", text)
+            self.assertEqual(answer(b"HEAD /metrics HTTP/1.1\r\n\r\n").split(b"\r\n\r\n")[1], b"")
+            for request, status in ((b"GET / HTTP/1.1\r\n\r\n", b"404"), (b"PUT /metrics HTTP/1.1\r\n\r\n", b"405"),
+                                    (b"\0\xff\r\n\r\n", b"400")):
+                self.assertEqual(answer(request).split(b" ")[1], status)
+            sends_slowly.settimeout(0.5)
+            begin = time.monotonic()
+            while time.monotonic() - begin < 60:  # one byte at a time kept a connection for ever
+                try:
+                    sends_slowly.sendall(b"G")
+                    if sends_slowly.recv(1) == b"":
+                        break
+                except TimeoutError:
+                    continue
+                except OSError:
+                    break
+            self.assertLess(time.monotonic() - begin, 30)
+            held = [connect() for _ in range(60)]
+            begin = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(60), 0)
+            self.assertLess(time.monotonic() - begin, 3)
+            for client in silent + held + [sends_slowly, reads_nothing]:
+                client.close()
+        finally:
+            child.kill()
+            child.wait()
+            child.stderr.close()
+
 
 if __name__ == "__main__":
     program.main()

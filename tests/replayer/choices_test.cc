@@ -40,7 +40,7 @@ TEST(Choices, StretchByClass) {
   const auto described = DescribeTimes(options);
   EXPECT_EQ(described.at("stretch"), "1.5");
   EXPECT_EQ(described.at("stretch.conv"), "2");
-  for (const char* wrong : {"0.9", "conv=0.5", "conv", "made_up=2", "inf"}) {
+  for (const char* wrong : {"0.9", "conv=0.5", "conv", "made_up=2", "inf", "1001"}) {
     EXPECT_FALSE(ParseStretch(wrong, options)) << wrong;
   }
 }

@@ -71,6 +71,21 @@ TEST(Plan, ModesAndGaps) {
   EXPECT_EQ(plan->work[1].gap_ns, ThreadTrace::kGapNs / 2);
 }
 
+TEST(Plan, TimesWithoutEndAreRefused) {
+  const Graph graph = Built(Example());
+  ReplayOptions gaps;
+  ASSERT_TRUE(ParseHostGaps("scale:1e300", gaps));
+  ReplayOptions times;
+  ASSERT_TRUE(ParseOpModes("timed", times));
+  ASSERT_TRUE(ParseTimeScale("1e18", times));
+  for (const ReplayOptions& options : {gaps, times}) {
+    const auto refused = BuildPlan(graph, options, FindBuiltinKernel);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::kBadInput);
+    EXPECT_THAT(refused.error().message, HasSubstr("over 11 days"));
+  }
+}
+
 TEST(Plan, OnlyWhatAThreadExecutesIsStretched) {
   ReplayOptions options;
   ASSERT_TRUE(ParseStretch("3", options));
@@ -115,7 +130,9 @@ TEST(Plan, BadModesAreUsageErrorsThatNameTheChoices) {
   }
   EXPECT_FALSE(ParseCommModes("teleport=real", options));
   EXPECT_FALSE(ParseHostGaps("sometimes", options));
-  EXPECT_FALSE(ParseHostGaps("scale:-1", options));
+  for (const char* wrong : {"scale:-1", "2", "scale", "scale0.5", "scale:inf"}) {
+    EXPECT_FALSE(ParseHostGaps(wrong, options)) << wrong;
+  }
 }
 
 TEST(Lifetimes, PersistentInputsTransfersAndIndexBounds) {

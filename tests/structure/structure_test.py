@@ -56,7 +56,6 @@ THIRD_PARTY = {
     r"tbb/.*|oneapi/tbb.*": ["kernels/cpu/parallel_for", "replayer/"],
     r"spdlog/.*": ["core/"],
     r"CLI/.*": ["cli/"],
-    r"event2/.*": ["cli/runs/prometheus_server"],
     r"dnnl.*": ["kernels/"],
     r"nettle/.*": ["converters/share/anonymize/keyed_hash"],
     r"archive\.h|archive_entry\.h": ["converters/share/package/"],
