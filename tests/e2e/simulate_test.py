@@ -160,7 +160,7 @@ class SimulateTest(ProgramTest):
         self.assertIn("Simulated on a100-hgx:", report)
         self.assertNotIn("your job", report)
         # The first thing that it says is what it rests on.
-        self.assertIn("rests on default efficiencies", report[:report.index("Every time is modelled")])
+        self.assertIn("assumes the machine's default share", report[:report.index("Every time is modelled")])
         with sqlite3.connect(run / "rank0.sqlite") as base_file:
             sources = {row[0] for row in base_file.execute("SELECT DISTINCT time_from FROM nodes")}
         self.assertLessEqual({"recorded", "default"}, sources)
@@ -316,7 +316,7 @@ class SimulateTest(ProgramTest):
                 self.assertIn(words, done.stderr)
         # Without a run, a page of text.
         text = self.run_program("predict", *job, "--machine", "a100-hgx").stdout
-        self.assertLess(text.index("rests on default efficiencies"), text.index("Step "))
+        self.assertLess(text.index("assumes the machine's default share"), text.index("Step "))
         for words in (f"{direct['step_time_ns'] / 1e6:.4g} ms on a100-hgx: 8 ranks in", f"{direct['tokens_per_second']:.0f} tokens/s",
                       f"MFU {100 * direct['mfu']:.1f} %", "fits; micro-batch"):
             self.assertIn(words, text)
@@ -328,7 +328,7 @@ class SimulateTest(ProgramTest):
     def test_a_sweep(self):
         keys = ["tp=1,2,3", "pp=1,2", "recompute=none,full", "overlap=none,tp+grad"]
         text = self.sweep(*keys).stdout
-        self.assertLess(text.index("rests on default efficiencies"), text.index("Every time is modelled"))
+        self.assertLess(text.index("assumes the machine's default share"), text.index("Every time is modelled"))
         self.assertIn("16 fit in memory, 0 do not, 8 cannot be", text)
         table = json.loads((self.dir / "sweep" / "sweep.json").read_text())
         rows = table["configurations"]
