@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/counters.h"
 
 namespace reprise {
 
@@ -40,11 +46,18 @@ const ConverterKind* SniffConverter(const std::string& path) {
 Status RefuseLosses(const Diagnostics& diagnostics,
                     std::initializer_list<std::string_view> losses) {
   const auto snapshot = diagnostics.Snapshot();
+  std::map<std::string, std::int64_t> counts;
+  for (const auto& [name, counter] : snapshot) {
+    counts[name] = static_cast<std::int64_t>(counter.count);
+  }
+  const std::vector<CounterSentence> sentences = DescribeCounters(counts);
   for (const std::string_view name : losses) {
     for (const auto& [counted, counter] : snapshot) {  // perhaps with a detail behind its name
       if (counted == name || counted.starts_with(fmt::format("{}: ", name))) {
+        const auto sentence = std::ranges::find(sentences, name, &CounterSentence::name);
         return BadInput(
-            fmt::format("{} × {} and --strict was given; first: {}", counter.count, counted,
+            fmt::format("{} × {} and --strict was given: {}; first: {}", counter.count, counted,
+                        sentence == sentences.end() ? "a loss" : sentence->text,
                         counter.examples.empty() ? "(no example)" : counter.examples.front()));
       }
     }

@@ -40,13 +40,14 @@ enum class OpClass : std::uint8_t {
   kRandom,
   kPool,
   kOptimizer,
+  kCompiled,  // code that a compiler made: a capture has its time, but not its operators
   kMetadata,
   kComm,
   kHost,
 };
 REPRISE_NAMES(OpClass, "other", "gemm", "attention", "conv", "norm", "elementwise", "reduction",
               "softmax", "loss", "embedding", "index", "sort", "copy", "fill", "memcpy", "random",
-              "pool", "optimizer", "metadata", "comm", "host");
+              "pool", "optimizer", "compiled", "metadata", "comm", "host");
 inline constexpr std::size_t kOpClassCount = kNamesOf<OpClass>.size();
 
 struct OpInfo {

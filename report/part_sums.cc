@@ -69,7 +69,6 @@ std::optional<PageDetails> PartSums::Finish() {
     report_.delay_ns += row.alike * row.delay_ns;
   }
   FillCoverage(report_);
-  report_.coverage_of_step = CoverageOfStep(report_.ranks);
   report_.details = fidelity_.Finish();
   report_.classes = classes_.Finish();
   report_.phases = phases_.Finish();

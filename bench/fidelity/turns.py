@@ -197,7 +197,8 @@ def row_of(steps, report, block):
         "step_error": replayed_s / untraced_s - 1,
         "fastest_tenth_error": fastest_tenth(replayed) / fastest_tenth(steps) - 1,
         "work_error": (1 + report["fidelity"]["untraced_work_error"]) / slower - 1,
-        "real": report["coverage"]["real"],
+        # Of operations and transfers, without pauses.
+        "real": report["coverage"]["real"] / sum(report["coverage"][kind] for kind in ("real", "surrogate", "timed", "skipped")),
         # A step's, the mean, and those that the recording had: another process's, so chance differs.
         "page_faults": page_faults,
         "recorded_page_faults": report["diagnostics"].get("diagnostic.page_faults", 0),

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -80,6 +81,16 @@ int EndWith(const Error& error, bool same_on_all_ranks) {
   return static_cast<int>(error.kind);
 }
 
+// "reprise help report" is "reprise report --help".
+std::vector<const char*> ParsedLine(int argc, char** argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  if (words.size() > 1 && std::string_view(words[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
+  return words;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app{"Converts, replays and measures execution traces of PyTorch training jobs."};
   app.set_version_flag("--version", VersionText, "print version, commit, backends and libraries");
@@ -100,7 +111,8 @@ int Main(int argc, char** argv) {
 #undef COMMAND
   AddCommonOptions(app);
   try {
-    app.parse(argc, argv);
+    const std::vector<const char*> line = ParsedLine(argc, argv);
+    app.parse(static_cast<int>(line.size()), line.data());
   } catch (const CLI::ParseError& error) {
     return EndParsing(app, error);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <vector>
 
 #include "cli/program/option_tree.h"
@@ -62,6 +64,23 @@ std::string AboutValue(const std::string& text) {
                      DidYouMean(value, known));
 }
 
+// "RUN is required: …", of the first that is missing, with what the help says of it; empty: none.
+std::string AboutMissing(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (!option->get_required() || option->count() > 0) {
+      continue;
+    }
+    std::string name = option->get_name();
+    if (option->get_positional()) {
+      std::ranges::transform(name, name.begin(),
+                             [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    }
+    const std::string help = option->get_description();
+    return fmt::format("{} is required: {}", name, help.substr(0, help.find('\n')));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string UsageMessage(const CLI::App& program, const CLI::ParseError& error) {
@@ -74,6 +93,11 @@ std::string UsageMessage(const CLI::App& program, const CLI::ParseError& error) 
     return AboutLeftOver(program, words.front());
   }
   const std::string path = CommandPath(command);
+  if (error.get_name() == "RequiredError") {
+    const std::string missing = AboutMissing(command);
+    return missing.empty() ? fmt::format("{} needs a command (`{} --help` shows them)", path, path)
+                           : fmt::format("{}: {} (`{} --help` shows more)", path, missing, path);
+  }
   std::string text = AboutValue(error.what());
   if (text.empty()) {
     text = fmt::format("{}: {}", path, error.what());

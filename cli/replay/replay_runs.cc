@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "cli/program/environment.h"
 #include "cli/program/launched_rank.h"
 #include "cli/program/number_checks.h"
 #include "cli/program/show_json.h"
@@ -116,6 +117,13 @@ Result<int> RunOnce(const SignalWaiter& signals, int processes, std::int64_t wat
                     const std::vector<std::string>& arguments) {
   std::vector<std::string> command = arguments;
   if (processes > 1) {
+    if (geteuid() == 0 && (Environment("OMPI_ALLOW_RUN_AS_ROOT").empty() ||
+                           Environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM").empty())) {
+      return EnvironmentError(
+          "mpirun does not start programs as root unless OMPI_ALLOW_RUN_AS_ROOT=1 and "
+          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set: source scripts/lib/mpi.sh first, which sets "
+          "both");
+    }
     command.insert(command.begin(), {"mpirun", "-n", std::to_string(processes)});
   }
   auto started = WatchedCommand::Start(command);

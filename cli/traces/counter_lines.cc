@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/counted.h"
 #include "core/counters.h"
 
 namespace reprise {
@@ -27,15 +26,10 @@ std::vector<std::string> CounterLines(const CounterMap& counters, bool verbose) 
     counts[name] = static_cast<std::int64_t>(counter.count);
   }
   std::vector<std::string> lines;
-  std::size_t harmless_kinds = 0;
-  std::int64_t harmless = 0;
   for (const CounterSentence& sentence : DescribeCounters(counts)) {
     if (verbose) {
       lines.push_back(sentence.text + ExampleOf(counters, sentence.name));
-    } else if (sentence.weight == CounterWeight::kHarmless) {
-      ++harmless_kinds;
-      harmless += sentence.count;
-    } else {
+    } else if (sentence.weight != CounterWeight::kHarmless) {
       lines.push_back(sentence.text);
     }
   }
@@ -43,10 +37,6 @@ std::vector<std::string> CounterLines(const CounterMap& counters, bool verbose) 
     const std::size_t more = lines.size() - kMaxLines + 1;
     lines.resize(kMaxLines - 1);
     lines.push_back(fmt::format("{} more kinds of notes; -v lists them", more));
-  }
-  if (harmless_kinds > 0) {
-    lines.push_back(fmt::format("{} of {}; -v lists them", Counted(harmless, "harmless note"),
-                                Counted(harmless_kinds, "kind")));
   }
   return lines;
 }

@@ -130,6 +130,11 @@ class Writer {
         node.kind = OpKind::kWait;
         node.op_class = OpClass::kHost;
         break;
+      case Item::Kind::kCompiled:
+        node.type = NodeType::kComp;
+        node.kind = OpKind::kWork;
+        node.op_class = OpClass::kCompiled;
+        break;
       case Item::Kind::kCall:
         node.name = *rank_.Call(item.call).name;
         [[fallthrough]];

@@ -142,6 +142,7 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
                                     "group_members_differ",
                                     "device_category_left_out",
                                     "no_times",
+                                    "compiled_code",
                                     "identity_unreadable",
                                     "linked_to_another_process",
                                     "linked_to_another_step",

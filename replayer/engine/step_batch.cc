@@ -44,7 +44,7 @@ class BatchFinder {
     const bool rows = !embeddings.batches.empty() && embeddings.batches.front().shape.size() >= 2;
     const Calls& source = rows ? embeddings : convolutions;
     if (!source.batches.empty()) {
-      batch.samples = PerStep(source, [](const TensorDesc& of) { return of.shape.front(); });
+      batch.samples = PerStep(Begun(source), [](const TensorDesc& of) { return of.shape.front(); });
       batch.samples_from = fmt::format("first dimension of what {}, node {}, is given", source.name,
                                        source.first_node);
     }
@@ -76,6 +76,24 @@ class BatchFinder {
       }
     }
     return calls;
+  }
+
+  // A loop that generates calls for the same samples again, one token at a time. Their first call
+  // counts, with more tokens; without one, one of them does. A training step has no such loop.
+  [[nodiscard]] Calls Begun(const Calls& calls) const {
+    const auto single = [](const TensorDesc& of) {
+      return of.shape.size() >= 2 && of.elements == of.shape.front();
+    };
+    if (std::ranges::find(phases_, Phase::kBackward) != phases_.end() ||
+        std::ranges::none_of(calls.batches, single)) {
+      return calls;
+    }
+    Calls begun = calls;
+    std::erase_if(begun.batches, single);
+    if (begun.batches.empty()) {
+      begun.batches.assign(steps_.size(), calls.batches.front());
+    }
+    return begun;
   }
 
   template <typename Size>

@@ -10,6 +10,7 @@
 #include "core/nanoseconds.h"
 #include "replayer/plan/graph_steps.h"
 #include "replayer/plan/known_work.h"
+#include "replayer/plan/pauses.h"
 #include "replayer/plan/shapes_text.h"
 #include "replayer/plan/work_cap.h"
 
@@ -50,6 +51,7 @@ class Planner {
           "replays the host times as recorded",
           graph_.metadata().rank));
     }
+    pause_factor_ = options_.GapFactor() * (untraced() ? PauseFactor(graph_) : 1);
     plan_.work.resize(graph_.size());
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
       REPRISE_TRY(PlanNode(i));
@@ -72,8 +74,7 @@ class Planner {
     work.actor = ActorOf(i);
     work.step = StepOf(graph_, i);
     const std::int64_t tracing_ns = untraced() ? graph_.tracing_delay_ns(i) : 0;
-    work.gap_ns =
-        Scaled(std::max<std::int64_t>(graph_.delay_ns(i) - tracing_ns, 0), options_.GapFactor());
+    work.gap_ns = Scaled(std::max<std::int64_t>(graph_.delay_ns(i) - tracing_ns, 0), pause_factor_);
     if (graph_.comm(i) != nullptr) {
       return PlanTransfer(i, work);
     }
@@ -82,7 +83,9 @@ class Planner {
       return PlanCompute(i, work);
     }
     work.type = graph_.kind(i) == OpKind::kWait ? WorkType::kWait : WorkType::kHost;
-    work.host_ns = Scaled(DurationNs(graph_, i, options_), options_.GapFactor());
+    const bool pauses = work.type == WorkType::kHost;
+    work.host_ns =
+        Scaled(DurationNs(graph_, i, options_), pauses ? pause_factor_ : options_.GapFactor());
     return {};
   }
 
@@ -129,6 +132,9 @@ class Planner {
     work.type = WorkType::kCompute;
     work.counts = IsChosenStream(i);
     work.mode = work.counts ? options_.ModeOf(graph_.op_class(i)) : ReplayMode::kTimed;
+    if (graph_.op_class(i) == OpClass::kCompiled && Executes(work.mode)) {
+      work.mode = ReplayMode::kTimed;  // nothing says what it computes
+    }
     auto call = graph_.Call(i);
     if (!call) {
       return BadInput(
@@ -292,13 +298,13 @@ class Planner {
     }
     for (Graph::Index i = 0; i < graph_.size(); ++i) {
       if (graph_.deps(i).empty()) {
-        plan_.work[i].gap_ns = Scaled(graph_.start_ns(i) - begin_ns, options_.GapFactor());
+        plan_.work[i].gap_ns = Scaled(graph_.start_ns(i) - begin_ns, pause_factor_);
       }
     }
-    plan_.before_steps_ns = Scaled(steps.front().start_ns - begin_ns, options_.GapFactor());
+    plan_.before_steps_ns = Scaled(steps.front().start_ns - begin_ns, pause_factor_);
     plan_.frame = FrameOf(graph_);
-    plan_.frame.lead_ns = Scaled(plan_.frame.lead_ns, options_.GapFactor());
-    plan_.frame.tail_ns = Scaled(plan_.frame.tail_ns, options_.GapFactor());
+    plan_.frame.lead_ns = Scaled(plan_.frame.lead_ns, pause_factor_);
+    plan_.frame.tail_ns = Scaled(plan_.frame.tail_ns, pause_factor_);
   }
 
   std::uint32_t ActorOf(Graph::Index i) {
@@ -368,6 +374,7 @@ class Planner {
   const PlanOptions& options_;
   const FindKernel& find_kernel_;
   Plan plan_;
+  double pause_factor_ = 1;                                            // on delays and host nodes
   std::unordered_map<std::string, std::uint32_t> shapes_ = {{"", 0}};  // into Plan::shapes
   std::map<std::string, std::uint32_t> actor_index_;
   std::vector<std::pair<Graph::Index, std::string>> unknown_;  // work, with the operation

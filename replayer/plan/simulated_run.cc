@@ -10,6 +10,7 @@
 #include "et_schema/trace_set.h"
 #include "replayer/plan/graph_steps.h"
 #include "replayer/plan/part.h"
+#include "replayer/plan/pauses.h"
 #include "replayer/plan/plan.h"
 #include "replayer/plan/run_directory.h"
 #include "replayer/plan/timing_graph.h"
@@ -86,18 +87,23 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
       }
     }
   };
+  const bool untraced = options.host_gaps == HostGaps::kUntraced;
+  std::vector<double> pause_factors;  // by rank
+  for (const Graph& graph : simulated.graphs) {
+    pause_factors.push_back(untraced ? PauseFactor(graph) : 1);
+  }
   for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
     const auto [rank, i] = trace.Locate(node);
     const Graph& graph = simulated.graphs[rank];
     const double factor =
         options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
-    if (options.host_gaps == HostGaps::kUntraced) {
+    if (untraced) {
       timing.duration_ns[node] -= graph.tracing_ns(i);
       timing.delay_ns[node] -= graph.tracing_delay_ns(i);
     }
-    scale(timing.duration_ns[node], factor);
+    scale(timing.duration_ns[node], IsPause(graph, i) ? factor * pause_factors[rank] : factor);
     scale(timing.transfer_ns[node], factor);
-    scale(timing.delay_ns[node], options.GapFactor());
+    scale(timing.delay_ns[node], options.GapFactor() * pause_factors[rank]);
   }
   skip();
   if (simulation.replace_times) {

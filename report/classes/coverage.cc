@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "report/nodes/intervals.h"
@@ -12,29 +13,9 @@
 namespace reprise {
 namespace {
 
-// Amounts in place of fractions while summing up.
-void Add(const NodeInfo& node, ReplayMode mode, double amount, Coverage& sums) {
-  sums.amount += amount;
-  switch (mode) {
-    case ReplayMode::kReal:
-      sums.real += amount;
-      break;
-    case ReplayMode::kSurrogate:
-      sums.surrogate += amount;
-      sums.capped += node.capped ? amount : 0;
-      break;
-    case ReplayMode::kTimed:
-      sums.timed += amount;
-      sums.unknown += node.work_from == WorkSource::kUnknown ? amount : 0;
-      break;
-    case ReplayMode::kSkip:
-      sums.skipped += amount;
-      break;
-  }
-}
-
 constexpr std::array kShares = {&Coverage::real,    &Coverage::surrogate, &Coverage::timed,
-                                &Coverage::skipped, &Coverage::capped,    &Coverage::unknown};
+                                &Coverage::skipped, &Coverage::waiting,   &Coverage::host,
+                                &Coverage::capped,  &Coverage::unknown,   &Coverage::compiled};
 
 Coverage Scaled(Coverage coverage, double factor) {
   for (const auto share : kShares) {
@@ -45,6 +26,125 @@ Coverage Scaled(Coverage coverage, double factor) {
 
 Coverage ToFractions(const Coverage& sums) {
   return sums.amount > 0 ? Scaled(sums, 1 / sums.amount) : Coverage{};
+}
+
+// What a moment of a step is, the first that applies: what runs beside another counts once.
+enum class StepPart : std::uint8_t {
+  kReal,
+  kSurrogate,
+  kCapped,
+  kTimed,
+  kCompiled,
+  kUnknown,
+  kSkipped,
+  kWaiting,
+};
+struct PartShare {
+  double Coverage::*share;
+  double Coverage::*of_it = nullptr;  // a part of that share
+};
+constexpr std::array kPartShares = {PartShare{&Coverage::real},
+                                    PartShare{&Coverage::surrogate},
+                                    PartShare{&Coverage::surrogate, &Coverage::capped},
+                                    PartShare{&Coverage::timed},
+                                    PartShare{&Coverage::timed, &Coverage::compiled},
+                                    PartShare{&Coverage::timed, &Coverage::unknown},
+                                    PartShare{&Coverage::skipped},
+                                    PartShare{&Coverage::waiting}};
+
+StepPart PartOf(const NodeInfo& node, ReplayMode mode) {
+  if (node.op_class == OpClass::kCompiled && mode != ReplayMode::kSkip) {
+    return StepPart::kCompiled;  // also of a set, of which nothing is replayed
+  }
+  switch (mode) {
+    case ReplayMode::kReal:
+      return StepPart::kReal;
+    case ReplayMode::kSurrogate:
+      return node.capped ? StepPart::kCapped : StepPart::kSurrogate;
+    case ReplayMode::kTimed:
+      return node.work_from == WorkSource::kUnknown ? StepPart::kUnknown : StepPart::kTimed;
+    case ReplayMode::kSkip:
+      break;
+  }
+  return StepPart::kSkipped;
+}
+
+// Amounts in place of fractions while summing up.
+void Add(StepPart part, double amount, Coverage& sums) {
+  const PartShare& of = kPartShares.at(static_cast<std::size_t>(part));
+  sums.*of.share += amount;
+  if (of.of_it != nullptr) {
+    sums.*of.of_it += amount;
+  }
+}
+
+// From the first recorded step's begin to the last one's end: steps follow each other. Runs of
+// earlier versions do not say when these are: there the first of their nodes begins the steps.
+Interval StepsOf(const RankData& data) {
+  const RankFacts& facts = data.facts;
+  if (facts.first_step_ns && !facts.recorded_steps_ns.empty()) {
+    return {*facts.first_step_ns,
+            std::accumulate(facts.recorded_steps_ns.begin(), facts.recorded_steps_ns.end(),
+                            *facts.first_step_ns)};
+  }
+  Interval span{INT64_MAX, INT64_MIN};
+  for (const NodeInfo& node : data.nodes) {
+    if (node.step >= 0) {
+      span.first = std::min(span.first, node.recorded_start_ns);
+      span.second = std::max(span.second, node.recorded_start_ns + node.recorded_duration_ns);
+    }
+  }
+  if (span.first > span.second) {
+    return {0, 0};
+  }
+  if (const std::int64_t step_ns = facts.recorded_step_ns.value_or(0); step_ns > 0) {
+    span.second = span.first + step_ns * CountRecordedSteps(data);
+  }
+  return span;
+}
+
+// Every nanosecond of the rank's recorded steps, once.
+Coverage CoverSteps(const MeasuredRank& rank) {
+  const RankData& data = rank.data();
+  const Interval steps = StepsOf(data);
+  std::array<std::vector<Interval>, kPartShares.size()> parts;
+  const auto add = [&](StepPart part, std::int64_t begin_ns, std::int64_t end_ns) {
+    begin_ns = std::max(begin_ns, steps.first);
+    end_ns = std::min(end_ns, steps.second);
+    if (begin_ns < end_ns) {
+      parts.at(static_cast<std::size_t>(part)).emplace_back(begin_ns, end_ns);
+    }
+  };
+  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+    const NodeInfo& node = data.nodes[i];
+    const std::int64_t start_ns = node.recorded_start_ns;
+    // A transfer's own time is the end of its time.
+    const std::int64_t own_ns =
+        node.kind != OpKind::kComm || node.recorded_elapsed_ns == NodeInfo::kUnknownNs
+            ? start_ns
+            : start_ns +
+                  std::max<std::int64_t>(0, node.recorded_elapsed_ns - node.recorded_duration_ns);
+    const std::int64_t end_ns = own_ns + node.recorded_duration_ns;
+    if (node.counts_for_coverage) {
+      add(StepPart::kWaiting, start_ns, own_ns);
+      add(PartOf(node, rank.Mode(i)), own_ns, end_ns);
+    } else if (node.kind == OpKind::kWait) {
+      add(StepPart::kWaiting, start_ns, end_ns);
+    }
+  }
+  Coverage sums{.amount = static_cast<double>(steps.second - steps.first)};
+  std::vector<Interval> covered;
+  std::int64_t left_ns = steps.second - steps.first;
+  for (std::size_t part = 0; part < kPartShares.size(); ++part) {
+    const std::vector<Interval> own = Union(std::move(parts.at(part)));
+    const std::int64_t ns = LengthOutside(own, covered);
+    left_ns -= ns;
+    Add(static_cast<StepPart>(part), static_cast<double>(ns), sums);
+    covered.insert(covered.end(), own.begin(), own.end());
+    covered = Union(std::move(covered));
+  }
+  sums.host = static_cast<double>(left_ns);
+  return sums;
 }
 
 // Time between one node's end and the next one's start on each host thread, within a step.
@@ -65,19 +165,6 @@ std::int64_t GapsNs(const RankData& data) {
     }
   }
   return gaps_ns;
-}
-
-// Time in which a node ran that is replayed as the real operation.
-std::int64_t RealUnionNs(const MeasuredRank& rank) {
-  std::vector<Interval> intervals;
-  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-    const NodeInfo& node = rank.data().nodes[i];
-    if (node.counts_for_coverage && rank.Mode(i) == ReplayMode::kReal) {
-      intervals.emplace_back(node.recorded_start_ns,
-                             node.recorded_start_ns + node.recorded_duration_ns);
-    }
-  }
-  return Length(Union(std::move(intervals)));
 }
 
 }  // namespace
@@ -117,13 +204,15 @@ void DescribeNodes(const MeasuredRank& rank, RankRow& row) {
   for (std::size_t i = 0; i < data.nodes.size(); ++i) {
     const NodeInfo& node = data.nodes[i];
     if (node.counts_for_coverage) {
+      const StepPart part = PartOf(node, rank.Mode(i));
       row.recorded_ns += node.recorded_duration_ns;
+      row.unknown_ns += part == StepPart::kUnknown ? node.recorded_duration_ns : 0;
       row.work_known = row.work_known || node.work_from == WorkSource::kArguments ||
                        node.work_from == WorkSource::kCounts;
-      const std::array<double, kCoverageBases> amounts = {
-          static_cast<double>(node.recorded_duration_ns), node.flops, node.bytes, 1.0};
-      for (std::size_t basis = 0; basis < kCoverageBases; ++basis) {
-        Add(node, rank.Mode(i), amounts[basis], sums[basis]);
+      const std::array<double, kCoverageBases> amounts = {0, node.flops, node.bytes, 1};
+      for (std::size_t basis = 1; basis < kCoverageBases; ++basis) {
+        Add(part, amounts[basis], sums[basis]);
+        sums[basis].amount += amounts[basis];
       }
     } else if (node.kind == OpKind::kWait) {
       row.wait_ns += node.recorded_duration_ns;
@@ -131,10 +220,12 @@ void DescribeNodes(const MeasuredRank& rank, RankRow& row) {
       row.host_ns += node.recorded_duration_ns;
     }
   }
+  if (row.recorded_ns > 0) {
+    sums.front() = CoverSteps(rank);
+  }
   std::transform(sums.begin(), sums.end(), row.coverages.begin(), ToFractions);
   row.coverage = row.coverages.front();
   row.delay_ns = GapsNs(data);
-  row.real_ns = RealUnionNs(rank);
   row.recorded_steps = CountRecordedSteps(data);
 }
 
@@ -163,29 +254,17 @@ void FillCoverage(Report& report) {
   report.coverage_basis = static_cast<CoverageBasis>(chosen);
   report.coverage = sums[chosen];
   report.coverage_of_bytes = sums[static_cast<std::size_t>(CoverageBasis::kBytes)];
-  // What is unknown has neither FLOPs nor bytes: without times it is a share of the nodes.
-  const bool by_time = report.coverage_basis == CoverageBasis::kTime;
-  const Coverage& of_all = by_time ? sums.front() : sums.back();
-  report.unknown_work = of_all.unknown;
+  std::int64_t unknown_ns = 0;
   for (RankRow& row : report.ranks) {
     row.coverage = row.coverages.at(chosen);
     report.recorded_ns += row.alike * row.recorded_ns;
+    unknown_ns += row.alike * row.unknown_ns;
     report.work_known = report.work_known || row.work_known;
   }
-}
-
-double CoverageOfStep(std::span<const RankRow> ranks) {
-  double covered_ns = 0;
-  double steps_ns = 0;
-  for (const RankRow& row : ranks) {
-    if (row.step_time_recorded_ns) {
-      const auto alike = static_cast<double>(row.alike);
-      covered_ns += alike * static_cast<double>(row.real_ns);
-      steps_ns += alike * static_cast<double>(*row.step_time_recorded_ns) *
-                  static_cast<double>(row.recorded_steps);
-    }
-  }
-  return steps_ns > 0 ? std::min(1.0, covered_ns / steps_ns) : 0;
+  // What is unknown has neither FLOPs nor bytes: without times it is a share of the nodes.
+  report.unknown_work = report.recorded_ns > 0 ? static_cast<double>(unknown_ns) /
+                                                     static_cast<double>(report.recorded_ns)
+                                               : sums.back().unknown;
 }
 
 }  // namespace reprise

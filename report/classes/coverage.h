@@ -1,4 +1,4 @@
-// Coverage and what lies beside it: how much of the recorded time ran as what.
+// Coverage and what lies beside it: how much of the recorded steps ran as what.
 #pragma once
 
 #include <span>
@@ -18,12 +18,8 @@ void DescribeNodes(const MeasuredRank& rank, RankRow& row);
 
 // Weighted by each rank's amount.
 [[nodiscard]] Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis);
-// The report's and its ranks' coverage: of recorded time where any is recorded, else of FLOPs, of
-// bytes, or of nodes, whichever is first to have any.
+// The report's and its ranks' coverage: of the recorded steps where operations have times, else of
+// FLOPs, of bytes, or of nodes, whichever is first to have any.
 void FillCoverage(Report& report);
-
-// Share of the recorded steps, over all ranks, in which at least one node ran that is replayed as
-// the real operation. 0 if no step time is known.
-[[nodiscard]] double CoverageOfStep(std::span<const RankRow> ranks);
 
 }  // namespace reprise

@@ -150,7 +150,7 @@ class SettingsExamination {
     }
     const double real = base_.report.coverage.real - run.report.coverage.real;
     if (std::abs(real) > kCoverageTolerance) {
-      Add("coverage", fmt::format("{:.1f} % of {}'s recorded time ran as the real operation, {:.1f}"
+      Add("coverage", fmt::format("{:.1f} % of {}'s step is real operations and transfers, {:.1f}"
                                   " % of {}'s",
                                   100 * base_.report.coverage.real, label_,
                                   100 * run.report.coverage.real, label));

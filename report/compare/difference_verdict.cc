@@ -75,6 +75,13 @@ std::string DifferenceVerdict(const JobOperations& a, const JobOperations& b,
           (parts.empty() ? "; " : ", ") + ChangeText(causes[i].name, causes[i].ns, causes[i].ratio);
     }
   }
+  if (!of.shapes.empty() &&
+      std::abs(static_cast<double>(of.shapes.front().difference_ns())) >= least) {
+    const AlignedRow& row = of.shapes.front();
+    const std::string shape = row.shape.empty() ? "" : " " + Fit(row.shape, 50);
+    parts +=
+        "; above all " + ChangeText(Fit(row.name, 40) + shape, row.difference_ns(), row.ratio());
+  }
   return text + parts;
 }
 

@@ -233,7 +233,7 @@ void EnergyAttributor::Total() {
     if (row.gaps > 0) {
       out_.notes.push_back(fmt::format(
           "energy: {} {} ({}) was not read for {:.0f} ms in {} gaps; their joules are "
-          "interpolated and nobody's",
+          "interpolated, and not attributed to any operation",
           row.host, row.device, row.metric, static_cast<double>(row.gap_ns) * 1e-6, row.gaps));
     }
   }

@@ -54,13 +54,22 @@ function ratioCards(report) {
   ];
 }
 
+// Each of the recorded steps' time once: [name, share, colour]; only real may be nothing.
+function coverageParts({ coverage }) {
+  return [['real', coverage.real, 'var(--c4)'], ['surrogate', coverage.surrogate, 'var(--c3)'],
+    ['timed', coverage.timed - coverage.compiled, 'var(--c9)'], ['timed: compiled code', coverage.compiled, 'var(--c2)'],
+    ['skipped', coverage.skipped, 'var(--c7)'], ['pause: waiting for others', coverage.waiting, 'var(--c13)'],
+    ['pause: host work', coverage.host, 'var(--c15)']].filter(([name, share]) => name === 'real' || share >= 0.0005);
+}
+
 function drawCoverage(box, report) {
-  const { coverage } = report;
-  const kinds = [['real', 'var(--c4)'], ['surrogate', 'var(--c3)'], ['timed', 'var(--c9)'], ['skipped', 'var(--c2)']];
-  stackedBars(box, [{ name: 'coverage', bars: [{ parts: kinds.map(([name, paint]) => ({ name, value: coverage[name], colour: paint })) }] }], {
-    title: `Replay coverage: ${percent(coverage.real)} real, ${percent(coverage.surrogate)} surrogate${coverage.capped > 0 ? ` (${percent(coverage.capped)} capped)` : ''}, ${percent(coverage.timed)} timed, ${percent(coverage.skipped)} skipped`,
-    text: `Of ${report.coverage_basis === 'time' ? `${duration(report.covered_ns)} recorded time` : `the ${report.coverage_basis}, as no times are recorded,`} of operations and transfers, all ranks. In ${percent(report.coverage_of_step)} of the recorded step a node ran that is replayed as the real operation.`,
-    format: percent, items: kinds.map(([name, paint]) => ({ name, colour: paint })),
+  const parts = coverageParts(report);
+  const whole = report.coverage_basis === 'time' ? 'the step' : `the ${report.coverage_basis === 'flops' ? 'FLOPs' : report.coverage_basis}`;
+  stackedBars(box, [{ name: 'coverage', bars: [{ parts: parts.map(([name, value, paint]) => ({ name, value, colour: paint })) }] }], {
+    title: `Coverage: real ${percent(report.coverage.real)} of ${whole}`,
+    text: report.coverage_basis === 'time' ? 'Every nanosecond of the recorded steps, all ranks. What runs beside something else counts once, the first of these.' :
+      'Of operations and transfers, all ranks: no times are recorded.',
+    format: percent, items: parts.map(([name, , paint]) => ({ name, colour: paint })),
   });
 }
 
@@ -172,7 +181,7 @@ function rankColumns(data) {
     ['step recorded', duration, (r) => r.step_time_recorded_ns], 
     [isMonitor(report) ? 'measured time' : 'step replayed', duration, (r) => r.step_time_replayed_ns],
     ['step error', error, (r) => relative(r.step_time_replayed_ns, r.step_time_recorded_ns)],
-    ['real coverage', percent, (r) => (r.covered_ns > 0 ? r.coverage.real : null)],
+    ['real, of the step', percent, (r) => (r.covered_ns > 0 ? r.coverage.real : null)],
     ['host time recorded', duration, (r) => (r.nodes > 0 ? r.host_ns : null)],
     ['waits recorded', duration, (r) => (r.nodes > 0 ? r.wait_ns : null)],
     ['gaps recorded', duration, (r) => (r.nodes > 0 ? r.delay_ns : null)],

@@ -12,6 +12,7 @@ namespace reprise {
 [[nodiscard]] Json SourcesJson(const SourceTimes& from_ns);
 void to_json(Json& json, const ClassRow& row);
 
-REPRISE_JSON_FIELDS(Coverage, real, surrogate, timed, skipped, capped, unknown)
+REPRISE_JSON_FIELDS(Coverage, real, surrogate, timed, skipped, waiting, host, capped, unknown,
+                    compiled)
 
 }  // namespace reprise

@@ -163,15 +163,11 @@ std::string StepText(const Report& report, const Style& style) {
   if (!recorded) {
     return text + fmt::format("; {}\n", kNoRecordedStep) + SourceLine(report, style);
   }
-  return text + "\n" + SourceLine(report, style) + RatioLines(report, style) +
-         Label("Recorded time", style) +
-         fmt::format("covered {}, host {}, wait {}, gaps {} (all ranks)\n",
-                     DurationText(report.recorded_ns), DurationText(report.host_ns),
-                     DurationText(report.wait_ns), DurationText(report.delay_ns));
+  return text + "\n" + SourceLine(report, style) + RatioLines(report, style);
 }
 
 void AddStepJson(const Report& report, Json& json) {
-  REPRISE_ADD_FIELDS(json, report, coverage, coverage_basis, unknown_work, coverage_of_step)
+  REPRISE_ADD_FIELDS(json, report, coverage, coverage_basis, unknown_work)
   json["oversubscribed"] = report.manifest.oversubscribed;
   REPRISE_ADD_FIELDS(json, report, recorded_on, replayed_on, host_loads, recorded_steps_ns,
                      step_time_recorded_ns, step_time_untraced_ns, step_time_replayed_ns,

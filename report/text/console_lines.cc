@@ -1,8 +1,12 @@
 #include "report/text/console_lines.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 #include "report/text/time_sources.h"
 #include "report/text/verdict_warnings.h"
@@ -27,7 +31,41 @@ std::string MetricText(double value, const MetricRow& row) {
   return NumberText(value) + (row.unit == "count" ? "" : " " + row.unit) + (row.rate ? "/s" : "");
 }
 
+// "49.1 %"; empty where it would be 0.0 %.
+std::string CoverageShare(double share) {
+  constexpr double kLeast = 0.0005;
+  return share < kLeast ? "" : fmt::format("{:.1f} %", 100 * share);
+}
+
+using NamedShares = std::initializer_list<std::pair<std::string_view, double>>;
+
+// ", timed 33.4 % (compiled code 33.0 %)"; empty where it would be 0.0 %.
+std::string CoveragePart(std::string_view name, double share, NamedShares parts) {
+  const std::string amount = CoverageShare(share);
+  if (amount.empty()) {
+    return "";
+  }
+  std::vector<std::string> within;
+  for (const auto& [part, of_it] : parts) {
+    if (const std::string own = CoverageShare(of_it); !own.empty()) {
+      within.push_back(fmt::format("{} {}", part, own));
+    }
+  }
+  return fmt::format(", {} {}{}", name, amount,
+                     within.empty() ? "" : fmt::format(" ({})", fmt::join(within, ", ")));
+}
+
 }  // namespace
+
+std::string CoverageText(const Coverage& coverage, std::string_view whole) {
+  return fmt::format("real {:.1f} % of {}", 100 * coverage.real, whole) +
+         CoveragePart("surrogate", coverage.surrogate, {{"capped", coverage.capped}}) +
+         CoveragePart("timed", coverage.timed,
+                      {{"compiled code", coverage.compiled}, {"unknown work", coverage.unknown}}) +
+         CoveragePart("skipped", coverage.skipped, {}) +
+         CoveragePart("pauses", coverage.waiting + coverage.host,
+                      {{"waiting for others", coverage.waiting}, {"host work", coverage.host}});
+}
 
 std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what) {
   return rows > most ? fmt::format("  .. and {} {}; --json has all\n", rows - most, what) : "";
@@ -60,32 +98,24 @@ std::string CoverageLine(const Report& report, const Style& style) {
   if (!IsReplay(report.manifest)) {
     return "";
   }
-  const auto shares = [](const Coverage& coverage) {
-    const std::string capped =
-        coverage.capped > 0 ? fmt::format(" ({:.1f} % capped)", 100 * coverage.capped) : "";
-    return fmt::format("{:.1f} % real, {:.1f} % surrogate{}, {:.1f} % timed, {:.1f} % skipped",
-                       100 * coverage.real, 100 * coverage.surrogate, capped, 100 * coverage.timed,
-                       100 * coverage.skipped);
-  };
+  std::string text;
   switch (report.coverage_basis) {
     case CoverageBasis::kTime:
-      return SummaryLine("Coverage",
-                         fmt::format("{} ({:.1f} % of the step)", shares(report.coverage),
-                                     100 * report.coverage_of_step),
-                         style);
+      text = CoverageText(report.coverage, "the step");
+      break;
     case CoverageBasis::kFlops:
-      return SummaryLine("Coverage",
-                         fmt::format("of FLOPs, as no times are recorded: {}; of bytes: {}",
-                                     shares(report.coverage), shares(report.coverage_of_bytes)),
-                         style);
+      text =
+          fmt::format("{}; {} (no times are recorded)", CoverageText(report.coverage, "the FLOPs"),
+                      CoverageText(report.coverage_of_bytes, "the bytes"));
+      break;
     case CoverageBasis::kBytes:
     case CoverageBasis::kNodes:
-      return SummaryLine("Coverage",
-                         fmt::format("of {}, as no times are recorded: {}",
-                                     Name(report.coverage_basis), shares(report.coverage)),
-                         style);
+      text = fmt::format(
+          "{} (no times are recorded)",
+          CoverageText(report.coverage, fmt::format("the {}", Name(report.coverage_basis))));
+      break;
   }
-  return "";
+  return SummaryLine("Coverage", text, style);
 }
 
 std::string SourceLine(const Report& report, const Style& style) {

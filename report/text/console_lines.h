@@ -7,6 +7,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/text/table.h"
@@ -39,6 +40,9 @@ template <typename Row, typename Key>
 // What comes before the verdict, the verdict, then its first warnings.
 [[nodiscard]] std::string VerdictLines(const Verdict& verdict, std::size_t most_warnings,
                                        const Style& style);
+// "real 49.1 % of the step, timed 33.4 % (compiled code 33.0 %), pauses 17.5 % (host work 17.5 %)":
+// what is 0.0 % is left out, but for real. `whole`: "the step".
+[[nodiscard]] std::string CoverageText(const Coverage& coverage, std::string_view whole);
 // Of predictions empty: nothing was replayed.
 [[nodiscard]] std::string CoverageLine(const Report& report, const Style& style);
 // How the times of a prediction were found; empty where no time has a source.

@@ -58,7 +58,8 @@ std::string StepLine(const Report& report, const Style& style) {
 std::string OperationLine(const Report& report, const Style& style) {
   const Fidelity& fidelity = report.fidelity;
   const bool deducted =
-      fidelity.untraced_work_error && report.verdict.kind != Verdict::Kind::kSimulated;
+      fidelity.untraced_work_error &&
+      (report.verdict.untraced || report.verdict.kind != Verdict::Kind::kSimulated);
   const auto error = deducted ? fidelity.untraced_work_error : fidelity.work_error;
   if (!error) {
     return "";
@@ -87,6 +88,7 @@ class ShortClassTable {
   explicit ShortClassTable(const Report& report)
       : report_(report),
         recorded_(HasRecordedTimes(report)),
+        beside_(!recorded_ || RanBesideOthers(report)),
         steps_(RankSteps(report)),
         table_({"class", If(recorded_, "recorded"), ReplayedName(report.verdict),
                 If(recorded_, "difference"), If(recorded_, RatioName(report.verdict)),
@@ -107,7 +109,7 @@ class ShortClassTable {
       Add("pauses, waits", std::max<std::int64_t>(rest.recorded_ns, 0),
           std::max<std::int64_t>(rest.replayed_ns, 0));
       if (overlaps) {
-        Add("overlap *", std::min<std::int64_t>(rest.recorded_ns, 0),
+        Add(beside_ ? "overlap *" : "slowed down *", std::min<std::int64_t>(rest.recorded_ns, 0),
             std::min<std::int64_t>(rest.replayed_ns, 0));
       }
       Add("step", job_ns, *verdict.replayed_ns);
@@ -123,6 +125,10 @@ class ShortClassTable {
  private:
   // Which of the two it is, the estimate of what tracing took does not say.
   [[nodiscard]] std::string OverlapNote() const {
+    if (!beside_) {
+      return "  * more than the untraced step: the recorded operations were slowed down, by other\n"
+             "    programs or by tracing beyond its estimated cost\n";
+    }
     return report_.verdict.untraced ? "  * ran beside another class, counted in both; recorded: "
                                       "also tracing beyond its estimated cost\n"
                                     : "  * ran beside another class, counted in both\n";
@@ -168,6 +174,7 @@ class ShortClassTable {
 
   const Report& report_;
   const bool recorded_;
+  const bool beside_;  // classes may overlap
   std::int64_t steps_ = 0;
   Table table_;
   Times sum_;  // of all classes

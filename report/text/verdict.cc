@@ -31,6 +31,9 @@ constexpr double kMinShare = 0.2;
 constexpr double kLeastShown = 0.02;
 // Of the job's step: smaller differences that cancel are not worth one either.
 constexpr double kMinCancelling = 0.15;
+// Causes that are no operation.
+constexpr char kPauses[] = "pauses and waits between operations";
+constexpr char kTransfers[] = "transfers";
 
 std::string ThreadsText(const std::string& threads) {
   return threads.empty() ? "" : threads + (threads == "1" ? " thread" : " threads");
@@ -78,13 +81,26 @@ std::vector<Cause> FindCauses(const Report& report, const Verdict& verdict) {
     rest.recorded_ns -= recorded_ns;
     rest.replayed_ns -= row.replayed_ns.value_or(0);
     if (row.name == Name(OpClass::kComm) && row.replayed_ns) {
-      causes.push_back({"transfers", recorded_ns, *row.replayed_ns});
+      causes.push_back({kTransfers, recorded_ns, *row.replayed_ns});
     }
   }
   // Where streams overlap, what is left of the step says nothing of pauses.
-  if (rest.recorded_ns > 0 && rest.replayed_ns > 0) {
-    rest.name = "pauses and waits between operations";
+  if (rest.replayed_ns > 0 && (rest.recorded_ns > 0 || !RanBesideOthers(report))) {
+    rest.recorded_ns = std::max<std::int64_t>(rest.recorded_ns, 0);
+    rest.name = kPauses;
     causes.push_back(std::move(rest));
+  }
+  return causes;
+}
+
+// The same by class, for a difference of which no single operation makes much.
+std::vector<Cause> FindClassCauses(const Report& report, const Verdict& verdict) {
+  std::vector<Cause> causes;
+  for (const ClassRow& row : report.classes) {
+    if (row.replayed_ns && row.name != Name(OpClass::kComm)) {
+      causes.push_back({"operations of class " + row.name,
+                        ComparedNs(verdict, row.recorded_ns, row.tracing_ns), *row.replayed_ns});
+    }
   }
   return causes;
 }
@@ -96,15 +112,25 @@ void FindMostly(const Report& report, Verdict& verdict) {
     return;
   }
   const std::int64_t sign = apart_ns < 0 ? -1 : 1;
-  const std::vector<Cause> causes = FindCauses(report, verdict);
-  const auto largest = std::ranges::max_element(
-      causes, {}, [sign](const Cause& cause) { return sign * cause.ApartNs(); });
   const std::int64_t steps = RankSteps(report);
-  if (largest == causes.end() || steps == 0) {
+  const auto largest_of = [sign](const std::vector<Cause>& causes) {
+    return std::ranges::max_element(causes, {},
+                                    [sign](const Cause& cause) { return sign * cause.ApartNs(); });
+  };
+  std::vector<Cause> causes = FindCauses(report, verdict);
+  if (causes.empty() || steps == 0) {
     return;
   }
+  const double much_ns =
+      kMinShare * static_cast<double>(std::abs(apart_ns)) * static_cast<double>(steps);
+  if (static_cast<double>(sign * largest_of(causes)->ApartNs()) < much_ns) {
+    for (Cause& cause : FindClassCauses(report, verdict)) {
+      causes.push_back(std::move(cause));
+    }
+  }
+  const auto largest = largest_of(causes);
   const std::int64_t cause_ns = largest->ApartNs() / steps;
-  if (static_cast<double>(sign * cause_ns) < kMinShare * static_cast<double>(std::abs(apart_ns))) {
+  if (sign * cause_ns <= 0) {
     return;
   }
   verdict.mostly = largest->name;
@@ -130,7 +156,9 @@ std::string CancellingText(const Report& report, const Verdict& verdict) {
   classes_ns /= steps;
   const std::int64_t rest_ns = *verdict.replayed_ns - *verdict.job_ns - classes_ns;
   const double least_ns = kMinCancelling * static_cast<double>(*verdict.job_ns);
-  if (static_cast<double>(-classes_ns) < least_ns || static_cast<double>(rest_ns) < least_ns) {
+  // Of two that leave more than the smaller one, the larger says it all.
+  if (static_cast<double>(-classes_ns) < least_ns || static_cast<double>(rest_ns) < least_ns ||
+      std::abs(rest_ns + classes_ns) > std::min(-classes_ns, rest_ns)) {
     return "";
   }
   return fmt::format(" Differences cancel: operations and transfers {}, pauses and waits {}{}.",
@@ -162,11 +190,28 @@ std::string SpeedText(const Report& report, const Verdict& verdict) {
 std::optional<double> OperationSpeed(const Report& report) {
   const auto error = report.fidelity.untraced_work_error ? report.fidelity.untraced_work_error
                                                          : report.fidelity.work_error;
-  if (!error || *error <= -1 || report.coverage.real + report.coverage.surrogate < 0.5 ||
+  if (!error || *error <= -1 ||
+      report.coverage.real + report.coverage.surrogate < 0.5 * report.coverage.Work() ||
       HasOption(report.manifest, "ops", "timed") || HasOption(report.manifest, "ops", "skip")) {
     return std::nullopt;
   }
   return 1 / (1 + *error);
+}
+
+// What a user can do about a longer replay.
+std::string AdviceText(const Report& report, const Verdict& verdict) {
+  const std::string& mostly = verdict.mostly;
+  if (verdict.mostly_ns <= 0 || !IsReplay(report.manifest)) {
+    return "";
+  }
+  if (mostly == kPauses) {
+    return " Repeat on an idle machine; --host-gaps drop leaves pauses out.";
+  }
+  if (mostly == kTransfers) {
+    return " `--section transfers` has their bandwidth.";
+  }
+  return RanOwnKernels(report) ? " --torch auto runs PyTorch's own kernels, where it is installed."
+                               : "";
 }
 
 std::string MostlyText(const Report& report, const Verdict& verdict) {
@@ -221,7 +266,7 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
     text += fmt::format(": {}.", PercentChangeText(*verdict.ratio - 1));
   }
   return text + MostlyText(report, verdict) + CancellingText(report, verdict) +
-         SpeedText(report, verdict);
+         SpeedText(report, verdict) + AdviceText(report, verdict);
 }
 
 // Where the time of a set went: the largest classes, and what is left of the step.
@@ -297,7 +342,9 @@ Verdict FindVerdict(const Report& report, bool same_machine) {
   Verdict verdict;
   verdict.replayed_ns = report.step_time_replayed_ns;
   const bool simulated = IsSimulated(report.manifest);
-  verdict.untraced = report.step_time_untraced_ns && !simulated && !IsRecorded(report.manifest);
+  // A simulation has the recording with its tracing, unless that was deducted.
+  const bool traced = simulated && !HasOption(report.manifest, "host_gap_factor", "untraced");
+  verdict.untraced = report.step_time_untraced_ns && !traced && !IsRecorded(report.manifest);
   verdict.job_ns = verdict.untraced ? report.step_time_untraced_ns : report.step_time_recorded_ns;
   if (verdict.replayed_ns && verdict.job_ns && *verdict.job_ns > 0 &&
       !IsRecorded(report.manifest)) {
@@ -333,6 +380,16 @@ bool HasRecordedTimes(const Report& report) {
   }
   const bool nothing = report.coverage.amount <= 0;  // no nodes at all: it is not known
   return nothing || report.recorded_ns > 0 || report.step_time_recorded_ns.value_or(0) > 0;
+}
+
+bool RanBesideOthers(const Report& report) {
+  constexpr double kNoticed = 1.01;
+  double covered_ns = 0;
+  for (const RankRow& row : report.ranks) {
+    covered_ns += static_cast<double>(row.alike) * row.coverage.Work() * row.coverage.amount;
+  }
+  return report.coverage_basis != CoverageBasis::kTime ||
+         static_cast<double>(report.recorded_ns) > kNoticed * covered_ns;
 }
 
 std::int64_t RanksOf(const Report& report) {

@@ -17,6 +17,9 @@ namespace reprise {
 // Sums over all nodes of all ranks are of so many steps of one rank.
 [[nodiscard]] std::int64_t RankSteps(const Report& report);
 
+// Whether recorded operations ran beside others: they add up to more than they cover of the steps.
+[[nodiscard]] bool RanBesideOthers(const Report& report);
+
 // Whether tables have recorded times beside the execution's own. False of sets that generators
 // wrote, and of a set itself, whose own times are the recorded ones.
 [[nodiscard]] bool HasRecordedTimes(const Report& report);

@@ -16,7 +16,10 @@ namespace {
 
 // Longest over shortest: repeats beyond this spread widely.
 constexpr double kWideSpread = 1.2;
-constexpr double kMinRealCoverage = 0.9;
+// Of operations and transfers whose operators are known.
+constexpr double kMinReal = 0.9;
+// Of the step.
+constexpr double kMuchCompiled = 0.02;
 
 std::string OversubscribedText(const std::vector<HostLoad>& loads) {
   const auto busiest = std::ranges::max_element(loads, [](const HostLoad& a, const HostLoad& b) {
@@ -67,10 +70,60 @@ void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
   }
 }
 
-std::string_view BasisText(const Report& report) {
+// Of an oversubscribed run its own threads wait for cores, which is said already.
+void AddBusyMachine(const Report& report, std::vector<std::string>& warnings) {
+  constexpr double kNoticed = 0.2;  // of the time
+  double waited = 0;
+  for (const MetricRow& row : report.metrics) {
+    waited = row.metric == "cpu_pressure" && row.rate ? std::max(waited, row.mean) : waited;
+  }
+  if (waited > kNoticed && !report.manifest.oversubscribed) {
+    warnings.push_back(
+        fmt::format("The machine was busy: {:.0f} % of the time some program waited for a core. "
+                    "Repeat when the machine is idle.",
+                    100 * std::min(waited, 1.0)));
+  }
+}
+
+// Operations and transfers of the recording alone, beside the untraced step.
+void AddBusyCapture(const Report& report, const Verdict& verdict,
+                    std::vector<std::string>& warnings) {
+  constexpr double kNoticed = 1.05;
+  std::int64_t steps = 0;
+  double work_ns = -static_cast<double>(report.work_tracing_ns);
+  for (const RankRow& row : report.ranks) {
+    const auto alike = static_cast<double>(row.alike);
+    work_ns += alike * row.coverage.Work() * row.coverage.amount;
+    steps += row.alike * row.recorded_steps;
+  }
+  const double step_ns = work_ns / static_cast<double>(std::max<std::int64_t>(steps, 1));
+  if (report.coverage_basis == CoverageBasis::kTime && verdict.untraced &&
+      step_ns > kNoticed * static_cast<double>(*verdict.job_ns)) {
+    warnings.push_back(fmt::format(
+        "Captured while the machine was busy: operations and transfers of a recorded "
+        "step took {}, without what tracing took, and a whole untraced step {}. "
+        "Capture again.",
+        DurationText(static_cast<std::int64_t>(step_ns)), DurationText(verdict.job_ns)));
+  }
+}
+
+void AddCoverage(const Report& report, const Verdict& verdict, std::vector<std::string>& warnings) {
+  const Coverage& coverage = report.coverage;
+  if (coverage.compiled > kMuchCompiled) {
+    warnings.push_back(
+        fmt::format("{:.1f} % of the step is compiled code: the capture does not have its "
+                    "operators, so the replay waited for its recorded time. Capture the job "
+                    "without torch.compile to run them.",
+                    100 * coverage.compiled));
+  }
   constexpr std::array<std::string_view, kCoverageBases> kTexts = {
-      "recorded time was", "FLOPs were", "bytes were", "nodes were"};
-  return kTexts.at(static_cast<std::size_t>(report.coverage_basis));
+      "time of operations and transfers was", "FLOPs were", "bytes were", "nodes were"};
+  const double known = coverage.Work() - coverage.compiled;
+  if (verdict.caution.empty() && coverage.real < kMinReal * known) {
+    warnings.push_back(fmt::format("{:.1f} % of the {} not replayed as the real operation.",
+                                   100 * (1 - coverage.real / known),
+                                   kTexts.at(static_cast<std::size_t>(report.coverage_basis))));
+  }
 }
 
 using RunOptions = std::map<std::string, std::string>;
@@ -117,8 +170,9 @@ std::vector<std::string> PredictionWarnings(const std::map<std::string, std::str
   const double by_default = NumberOption(options, "default_share");
   if (by_default > kMuch) {
     warnings.push_back(fmt::format(
-        "{:.0f} % of the operations' time rests on default efficiencies or least times, which "
-        "nothing was measured for. --set device.efficiency.gemm=… and its like replace them.",
+        "Not calibrated: {:.0f} % of the operations' time assumes the machine's default share of "
+        "its peak. `reprise calibrate` improves it, and so does --set device.efficiency.gemm=… and "
+        "its like.",
         100 * by_default));
   }
   const double unknown =
@@ -191,6 +245,8 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
   if (std::string values = OddValuesWarning(report); !values.empty()) {
     warnings.push_back(std::move(values));
   }
+  AddBusyMachine(report, warnings);
+  AddBusyCapture(report, verdict, warnings);
   AddRecordedSpread(report, warnings);
   AddReplaySpread(report, warnings);
   if (verdict.ratio && !report.step_time_untraced_ns) {
@@ -203,10 +259,8 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
         "Gaps between operations lasted as recorded, with what tracing took of them. --host-gaps "
         "untraced deducts it.");
   }
-  if (IsReplay(manifest) && verdict.caution.empty() && report.coverage.amount > 0 &&
-      report.coverage.real < kMinRealCoverage) {
-    warnings.push_back(fmt::format("{:.1f} % of the {} not replayed as the real operation.",
-                                   100 * (1 - report.coverage.real), BasisText(report)));
+  if (IsReplay(manifest)) {
+    AddCoverage(report, verdict, warnings);
   }
   return warnings;
 }

@@ -60,10 +60,9 @@ struct Report {
   Coverage coverage;
   CoverageBasis coverage_basis = CoverageBasis::kTime;
   Coverage coverage_of_bytes;    // beside `coverage` where that is of FLOPs
-  double unknown_work = 0;       // share of what was to run: its work is unknown, so it is timed
+  double unknown_work = 0;       // share of operations and transfers: its work is unknown
   bool work_known = false;       // of some operation on some rank
-  std::int64_t recorded_ns = 0;  // of what counts for coverage
-  double coverage_of_step = 0;
+  std::int64_t recorded_ns = 0;  // of what counts for coverage, added up
   std::int64_t work_tracing_ns = 0;  // what tracing took of the work that was measured, estimated
   // Factors for --stretch with which work would last as recorded without tracing; empty where the
   // run was stretched already, and where nothing was faster.

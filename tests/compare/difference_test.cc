@@ -90,6 +90,8 @@ TEST(CompareRecordingsTest, ASlowerClassIsFoundThereAndNowhereElse) {
   EXPECT_EQ(RatioOfClass(of, "gemm"), 0.5);
   EXPECT_EQ(RatioOfClass(of, "elementwise"), 1.0);
   EXPECT_EQ(of.classes.front().name, "gemm");
+  const AlignedRow& shape = of.shapes.front();
+  EXPECT_THAT(of.verdict, HasSubstr("; above all " + shape.name + " " + shape.shape));
 }
 
 TEST(CompareRecordingsTest, RowsAddUpToAllDeviceTime) {

@@ -84,7 +84,7 @@ class Executions(pages.PageTest):
             self.assertLessEqual(text.count("\n"), 40)
             for section in SECTIONS:
                 text += self.run_program("report", trace, "--section", section).stdout
-            for word in ("replayed", "modelled", "error", "% real"):
+            for word in ("replayed", "modelled", "error", "Coverage"):
                 self.assertNotIn(word, text)
 
     def test_the_page_of_a_set(self):

@@ -86,7 +86,7 @@ class FidelitySuite(unittest.TestCase):
         self.assertIn("3 networks: median of the absolute errors 5.0 %, worst -11.0 % (b), within 10 %: 2", results.table(each))
 
     def test_a_round_leaves_out_what_was_interrupted(self):
-        report = {"iteration_step_ns": [110e6] * 8 + [1.2e9], "step_time_untraced_ns": 50e6, "coverage": {"real": 0.995},
+        report = {"iteration_step_ns": [110e6] * 8 + [1.2e9], "step_time_untraced_ns": 50e6, "coverage": {"real": 0.995, "surrogate": 0, "timed": 0.005, "skipped": 0},
                   "diagnostics": {"diagnostic.page_faults": 70}, "classes": [{"name": "gemm", "replayed_ns": 60e6}, {"name": "comm", "replayed_ns": 9e9}],
                   "fidelity": {"untraced_work_error": 0.5, "overlap": [
                       {"rank": 0, "recorded_exposed_ns": 4e6, "replayed_exposed_ns": 2e6},

@@ -174,7 +174,7 @@ class InBrowser(pages.PageTest):
             pages.shot(page, "monitor")
             said = page.evaluate("document.getElementById('summary').textContent")
             self.assertIn("Nothing was replayed", said)
-            self.assertNotIn("Replay coverage", said)
+            self.assertNotIn("Coverage: real", said)
             sections = self.sections(page)
             self.assertNotIn("step-time", sections)
             self.assertGreater(sections["telemetry"], 0)

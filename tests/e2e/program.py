@@ -51,6 +51,12 @@ def wait_until(condition, what, while_running=None, within_s=120):
         time.sleep(0.02)
 
 
+def real_of_work(report):
+    """Of what a report's operations and transfers cover of the step: how much was real."""
+    coverage = report["coverage"]
+    return coverage["real"] / sum(coverage[kind] for kind in ("real", "surrogate", "timed", "skipped"))
+
+
 class ProgramTest(unittest.TestCase):
     """A scratch directory per test, and ways to run the program in it."""
 

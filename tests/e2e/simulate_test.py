@@ -160,7 +160,7 @@ class SimulateTest(ProgramTest):
         self.assertIn("Simulated on a100-hgx:", report)
         self.assertNotIn("your job", report)
         # The first thing that it says is what it rests on.
-        self.assertIn("rests on default efficiencies", report[:report.index("Every time is modelled")])
+        self.assertIn("assumes the machine's default share", report[:report.index("Every time is modelled")])
         with sqlite3.connect(run / "rank0.sqlite") as base_file:
             sources = {row[0] for row in base_file.execute("SELECT DISTINCT time_from FROM nodes")}
         self.assertLessEqual({"recorded", "default"}, sources)
@@ -316,7 +316,7 @@ class SimulateTest(ProgramTest):
                 self.assertIn(words, done.stderr)
         # Without a run, a page of text.
         text = self.run_program("predict", *job, "--machine", "a100-hgx").stdout
-        self.assertLess(text.index("rests on default efficiencies"), text.index("Step "))
+        self.assertLess(text.index("assumes the machine's default share"), text.index("Step "))
         of = direct["job"]
         parts = [direct[key] for key in ("working_ns", "exposed_communication_ns", "bubble_ns")]
         self.assertAlmostEqual(sum(parts), direct["step_time_ns"], delta=2)
@@ -339,7 +339,7 @@ class SimulateTest(ProgramTest):
     def test_a_sweep(self):
         keys = ["tp=1,2,3", "pp=1,2", "recompute=none,full", "overlap=none,tp+grad"]
         text = self.sweep(*keys).stdout
-        self.assertLess(text.index("rests on default efficiencies"), text.index("Every time is modelled"))
+        self.assertLess(text.index("assumes the machine's default share"), text.index("Every time is modelled"))
         self.assertIn("16 fit in memory, 0 do not, 8 cannot be", text)
         table = json.loads((self.dir / "sweep" / "sweep.json").read_text())
         rows = table["configurations"]

@@ -62,6 +62,38 @@ TEST(Kinds, AKernelWithoutArgumentsHoldsItsStream) {
   EXPECT_EQ(plan.actors[plan.work[1].actor].name, "stream 0/7");
 }
 
+TEST(Kinds, CompiledCodeIsTimedAndItsWorkNotUnknown) {
+  ThreadTrace trace;
+  trace.AddOp("## Call CompiledFxGraph f7iq ##", {}, {}, kMillisecond).op_class =
+      OpClass::kCompiled;
+  const Plan plan = PlanOf(GraphOf(trace));
+  EXPECT_EQ(plan.work[0].mode, ReplayMode::kTimed);
+  EXPECT_EQ(plan.work[0].host_ns, kMillisecond);
+  EXPECT_EQ(plan.work[0].source, WorkSource::kNone);
+}
+
+// 10 us of pause, 80 us of work, 10 us, 40 us, 10 us: of a step of 150 us 120 us are work.
+TEST(Kinds, PausesAddUpToWhatWorkLeavesOfTheUntracedStep) {
+  ThreadTrace trace;
+  trace.AddOp("aten::relu", {}, {}, 80'000);
+  trace.AddOp("aten::relu", {}, {}, 40'000);
+  TraceMetadata metadata = trace.Metadata(0, 1);
+  metadata.tracing_call_ns = 1;
+  ReplayOptions options;
+  options.host_gaps = HostGaps::kUntraced;
+  const auto gaps_ns = [&](std::int64_t untraced_step_ns) {
+    metadata.untraced_step_ns = untraced_step_ns;
+    const Plan plan = PlanOf(GraphOf(metadata, trace.nodes), options);
+    return plan.work[0].gap_ns + plan.work[1].gap_ns + plan.frame.tail_ns;
+  };
+  EXPECT_EQ(gaps_ns(135'000), 15'000);
+  EXPECT_EQ(gaps_ns(110'000), 0);       // operations alone exceed it
+  EXPECT_EQ(gaps_ns(500'000), 30'000);  // never longer than recorded
+  EXPECT_EQ(gaps_ns(-1), 30'000);       // unknown
+  options.host_gaps = HostGaps::kKeep;
+  EXPECT_EQ(gaps_ns(110'000), 30'000);
+}
+
 TEST(Kinds, WhatWasAskedToBeTimedIsNotUnknown) {
   ThreadTrace trace;
   trace.AddOp("aten::mm", {}, {});

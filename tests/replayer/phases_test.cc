@@ -195,6 +195,16 @@ TEST(StepBatch, IndicesOfTheFirstEmbedding) {
   EXPECT_EQ(batch.shared_by, "");
 }
 
+// Two samples: a prompt of 16 tokens, then one token after the other.
+TEST(StepBatch, ALoopThatGeneratesHasTheSamplesOfItsPrompt) {
+  ThreadTrace trace;
+  for (const std::int64_t tokens : {16, 1, 1, 1}) {
+    trace.AddOp("aten::embedding", {TensorValue(1, {512, 8}), TensorValue(10, {2, tokens})},
+                {TensorValue(11, {2, tokens, 8})});
+  }
+  EXPECT_THAT(BatchOf(std::move(trace)).samples, Optional(2));
+}
+
 // An all_reduce of an element for every token in the forward pass: its members share the tokens.
 // A small one, and one of the backward pass, tell nothing.
 TEST(StepBatch, TensorParallelRanksShareTheirTokens) {

@@ -16,9 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 
-double Sum(const Coverage& coverage) {
-  return coverage.real + coverage.surrogate + coverage.timed + coverage.skipped;
-}
+double Sum(const Coverage& coverage) { return coverage.Work() + coverage.waiting + coverage.host; }
 
 const ClassRow& Class(const Report& report, const std::string& name) {
   for (const ClassRow& row : report.classes) {
@@ -31,14 +29,20 @@ const ClassRow& Class(const Report& report, const std::string& name) {
   return none;
 }
 
-TEST(Analyze, CoverageIsOfRecordedTime) {
-  const Report report = Analyze(MakeRun());
+TEST(Analyze, CoverageIsOfTheStepEachMomentOnce) {
+  RunData run = MakeRun();
+  run.ranks[0].nodes[4].recorded_start_ns = run.ranks[1].nodes[4].recorded_start_ns = 600;
+  run.ranks[0].nodes[4].recorded_elapsed_ns = run.ranks[1].nodes[4].recorded_elapsed_ns = 250;
+  const Report report = Analyze(run);
   EXPECT_EQ(report.recorded_ns, 2'000);
+  // gemm 0-600; all_gather 600-850, which waits for its last member until 650; of the surrogate,
+  // 700-900, the rest; the wait 900-950.
+  EXPECT_DOUBLE_EQ(report.coverage.amount, 2'000);
   EXPECT_DOUBLE_EQ(report.coverage.real, 0.8);
-  EXPECT_DOUBLE_EQ(report.coverage.surrogate, 0.2);
+  EXPECT_DOUBLE_EQ(report.coverage.surrogate, 0.05);
+  EXPECT_DOUBLE_EQ(report.coverage.waiting, 0.1);
+  EXPECT_DOUBLE_EQ(report.coverage.host, 0.05);
   EXPECT_DOUBLE_EQ(Sum(report.coverage), 1.0);
-  // gemm 0-600 and all_gather 700-900 of 1000; the surrogate does not count.
-  EXPECT_DOUBLE_EQ(report.coverage_of_step, 0.8);
   EXPECT_EQ(report.host_ns, 100);
   EXPECT_EQ(report.wait_ns, 100);
   EXPECT_EQ(report.delay_ns, 200);
@@ -63,12 +67,16 @@ TEST(Analyze, StretchesAreOfWhatAThreadRanFasterThanRecorded) {
   EXPECT_THAT(Analyze(run).stretches, IsEmpty());
 }
 
-TEST(Analyze, OverlappingRealNodesCountOnceInTheStep) {
+TEST(Analyze, CoverageEndsWithTheStepsWhateverRunsOutsideThem) {
   RunData run = MakeRun();
   for (RankData& rank : run.ranks) {
-    rank.nodes[4].recorded_start_ns = 500;  // 500-700, of which the gemm covers 500-600
+    rank.facts.first_step_ns = 200;
+    rank.facts.recorded_steps_ns = {300, 400};  // 200 to 900
   }
-  EXPECT_DOUBLE_EQ(Analyze(run).coverage_of_step, 0.7);
+  const Report report = Analyze(run);
+  EXPECT_DOUBLE_EQ(report.coverage.amount, 1'400);
+  EXPECT_DOUBLE_EQ(report.coverage.real, 600.0 / 700);  // gemm 200-600, all_gather 700-900
+  EXPECT_DOUBLE_EQ(report.coverage.host, 100.0 / 700);
 }
 
 TEST(Analyze, ModesOfRecordsDecideAndWhatNeverRanIsSkipped) {

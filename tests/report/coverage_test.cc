@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// The gemm, 60 % of the recorded time, is timed for want of shapes.
+// The gemm, 60 % of operations' and transfers' time and of the step, is timed for want of shapes.
 RunData RunOfUnknownWork() {
   RunData run = MakeRun();
   for (RankData& rank : run.ranks) {
@@ -36,6 +36,7 @@ RunData RunOfUnknownWork() {
 TEST(Coverage, UnknownWorkComesBeforeTheVerdict) {
   const Report report = Analyze(RunOfUnknownWork());
   EXPECT_DOUBLE_EQ(report.coverage.timed, 0.6);
+  EXPECT_DOUBLE_EQ(report.coverage.unknown, 0.6);
   EXPECT_DOUBLE_EQ(report.unknown_work, 0.6);
   const std::string text = ShortText(report, false);
   EXPECT_THAT(text, StartsWith("! 60.0 % of the recorded time is only timed, not run: "));
@@ -77,10 +78,14 @@ TEST(Coverage, ATenthAndWhatWasAskedForAreNoReason) {
 TEST(Coverage, TheCappedShareStandsBesideTheSurrogates) {
   RunData run = MakeRun();
   run.ranks[0].nodes[1].capped = true;
+  for (RankData& rank : run.ranks) {
+    rank.nodes.pop_back();  // the all_gather beside the surrogate
+  }
   const Report report = Analyze(run);
   EXPECT_DOUBLE_EQ(report.coverage.surrogate, 0.2);
   EXPECT_DOUBLE_EQ(report.coverage.capped, 0.1);
-  EXPECT_THAT(ShortText(report, false), HasSubstr("20.0 % surrogate (10.0 % capped), "));
+  EXPECT_THAT(ShortText(report, false),
+              HasSubstr("real 60.0 % of the step, surrogate 20.0 % (capped 10.0 %), "));
 }
 
 RunData RunWithoutTimes() {
@@ -99,6 +104,26 @@ RunData RunWithoutTimes() {
   return run;
 }
 
+TEST(Coverage, CompiledCodeIsTimedAndSaid) {
+  RunData run = MakeRun();
+  for (RankData& rank : run.ranks) {
+    rank.nodes[0].op_class = OpClass::kCompiled;
+    rank.nodes[0].mode = ReplayMode::kTimed;
+    for (NodeRecord& record : rank.records) {
+      record.mode = record.node_id == 1 ? ReplayMode::kTimed : record.mode;
+    }
+  }
+  const Report report = Analyze(run);
+  EXPECT_DOUBLE_EQ(report.coverage.compiled, 0.6);
+  EXPECT_DOUBLE_EQ(report.coverage.real, 0.2);
+  EXPECT_THAT(report.verdict.caution, IsEmpty());
+  const std::string text = ShortText(report, false);
+  EXPECT_THAT(text,
+              HasSubstr("real 20.0 % of the step, timed 60.0 % (compiled code 60.0 %), pauses "
+                        "20.0 %"));
+  EXPECT_THAT(text, HasSubstr("! 60.0 % of the step is compiled code"));
+}
+
 TEST(Coverage, WithoutTimesItIsOfFlopsAndBytesAndSaysSo) {
   const Report report = Analyze(RunWithoutTimes());
   EXPECT_EQ(report.coverage_basis, CoverageBasis::kFlops);
@@ -106,8 +131,9 @@ TEST(Coverage, WithoutTimesItIsOfFlopsAndBytesAndSaysSo) {
   EXPECT_DOUBLE_EQ(report.coverage_of_bytes.real, 0.625);
   EXPECT_DOUBLE_EQ(report.ranks[0].coverage.surrogate, 0.1);
   const std::string text = ShortText(report, false);
-  EXPECT_THAT(text, HasSubstr("of FLOPs, as no times are recorded: 90.0 % real, 10.0 % surrogate"));
-  EXPECT_THAT(text, HasSubstr("of bytes: 62.5 % real"));
+  EXPECT_THAT(text,
+              HasSubstr("real 90.0 % of the FLOPs, surrogate 10.0 %; real 62.5 % of the bytes"));
+  EXPECT_THAT(text, HasSubstr("no times are"));
   EXPECT_EQ(nlohmann::json::parse(JsonText(report)).at("coverage_basis"), "flops");
 }
 

@@ -1,6 +1,7 @@
 // The sentence that a report begins with, and what stands below it.
 #include "report/text/verdict.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,6 +20,7 @@
 namespace reprise {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
@@ -156,6 +158,15 @@ TEST(Verdict, ASimulatedRunIsComparedWithTheTracedStep) {
   EXPECT_THAT(verdict.text, StartsWith("Simulated 1.60 us; your job 1.00 us with tracing: +60 %."));
 }
 
+TEST(Verdict, ASimulationWithoutTracingIsComparedWithTheUntracedStep) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.options = {
+      {"mode", "simulate"}, {"machine", "recorded"}, {"host_gap_factor", "untraced"}};
+  EXPECT_THAT(VerdictOf(run).job_ns, Optional(800));
+  run.manifest.options["host_gap_factor"] = "1";
+  EXPECT_THAT(VerdictOf(run).job_ns, Optional(1'000));
+}
+
 TEST(Verdict, ASetSaysWhereItsTimeWent) {
   RunData run = MakeRunOnOneMachine();
   run.manifest.options["mode"] = kRecordedMode;
@@ -243,6 +254,53 @@ TEST(Verdict, LargeDifferencesThatCancelAreNamed) {
                             "\\+.* us on each rank\\."));
 }
 
+// One that is larger than what is left of it says it all.
+TEST(Verdict, ADifferenceThatOneTermMakesUpIsNotSaidToCancel) {
+  RunData run = MakeRunOnOneMachine();
+  for (RankData& rank : run.ranks) {
+    rank.nodes.pop_back();  // the transfer beside an operation
+    rank.collectives.clear();
+    for (NodeRecord& record : rank.records) {
+      record.duration_ns = record.node_id == 1 ? 300 : 100;
+    }
+  }
+  EXPECT_THAT(VerdictOf(run).text,
+              AllOf(HasSubstr("Mostly pauses and waits"), HasSubstr("Repeat on an idle machine"),
+                    Not(HasSubstr("cancel"))));
+}
+
+// Many operations, each a little slower.
+TEST(Verdict, WhereNoOperationStandsOutTheirClassIsNamed) {
+  RunData run = MakeRunOnOneMachine();
+  for (RankData& rank : run.ranks) {
+    const NodeInfo gemm = rank.nodes[0];
+    for (NodeRecord& record : rank.records) {
+      record.duration_ns = record.node_id == 2 ? 200 : record.duration_ns;
+    }
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      NodeInfo& part = i == 0 ? rank.nodes[0] : rank.nodes.emplace_back(gemm);
+      part.node_id = 100 + i;
+      part.name = fmt::format("gemm{}", i);
+      part.recorded_start_ns = static_cast<std::int64_t>(60 * i);
+      part.recorded_duration_ns = 60;
+      for (int iteration = 0; iteration < 4; ++iteration) {
+        rank.records.push_back(MakeRecord(100 + i, iteration, ReplayMode::kReal, 0, 130));
+      }
+    }
+  }
+  const Verdict verdict = VerdictOf(run);
+  EXPECT_EQ(verdict.mostly, "operations of class gemm");
+  EXPECT_EQ(verdict.mostly_ns, 700);
+}
+
+TEST(Verdict, ACaptureOnABusyMachineIsNamedWithBothNumbers) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.untraced_step_ns = 700;  // gemm and all_gather took 800
+  EXPECT_THAT(VerdictOf(run).warnings,
+              Contains(AllOf(HasSubstr("Captured while the machine was busy"), HasSubstr("800 ns"),
+                             HasSubstr("700 ns"), HasSubstr("Capture again"))));
+}
+
 TEST(Short, SaysWhoseKernelsRan) {
   RunData run = MakeRunOnOneMachine();
   EXPECT_THAT(ShortText(Analyze(run), false), Not(HasSubstr("Kernels  ")));
@@ -262,7 +320,7 @@ TEST(Short, BeginsWithTheVerdictAndKeepsToFortyLines) {
   const Report report = Analyze(MakeRunOnOneMachine());
   const std::string text = ShortText(report, false);
   EXPECT_THAT(text, StartsWith("Replay 1.60 us; your job 800 ns untraced: +100 %."));
-  EXPECT_THAT(text, HasSubstr("Coverage        100.0 % real"));
+  EXPECT_THAT(text, HasSubstr("Coverage        real 80.0 % of the step, pauses 20.0 % (waiting"));
   EXPECT_THAT(text, HasSubstr("Ranks           2 on 1 host: slowest rank"));
   EXPECT_LE(CountLines(text), 40U);
 }
@@ -285,6 +343,19 @@ TEST(Short, OverlapHasALineOfItsOwn) {
   const std::string text = ShortText(Analyze(run), false);
   EXPECT_THAT(text, ContainsRegex("pauses, waits +0 ns +1\\.[0-9]+ us "));
   EXPECT_THAT(text, ContainsRegex("overlap \\* +-200 ns +0 ns "));
+}
+
+// On one thread nothing runs beside anything.
+TEST(Short, MoreRecordedTimeThanTheStepHasIsNoOverlapOnOneThread) {
+  RunData run = MakeRunOnOneMachine();
+  run.manifest.untraced_step_ns = 700;
+  for (RankData& rank : run.ranks) {
+    rank.nodes.pop_back();  // the transfer: 800 ns of operations are left
+    rank.collectives.clear();
+  }
+  const std::string text = ShortText(Analyze(run), false);
+  EXPECT_THAT(text, ContainsRegex("slowed down \\* +-100 ns +0 ns "));
+  EXPECT_THAT(text, Not(HasSubstr("overlap")));
 }
 
 // Two operations of one class whose long iterations differ: each iteration takes 1,000 ns, the sum

@@ -101,10 +101,10 @@ TEST(Json, HasTheKeysThatOthersRelyOn) {
   run.manifest.oversubscribed = true;
   const auto json = nlohmann::json::parse(JsonText(Analyze(run)));
   EXPECT_DOUBLE_EQ(json.at("coverage").at("real").get<double>(), 0.8);
-  EXPECT_DOUBLE_EQ(json.at("coverage").at("surrogate").get<double>(), 0.2);
+  EXPECT_DOUBLE_EQ(json.at("coverage").at("waiting").get<double>(), 0.05);
+  EXPECT_DOUBLE_EQ(json.at("coverage").at("host").get<double>(), 0.15);
   EXPECT_EQ(json.at("coverage").at("timed"), 0);
   EXPECT_EQ(json.at("coverage").at("skipped"), 0);
-  EXPECT_DOUBLE_EQ(json.at("coverage_of_step").get<double>(), 0.8);
   EXPECT_EQ(json.at("oversubscribed"), true);
   EXPECT_EQ(json.at("step_time_recorded_ns"), 1'000);
   EXPECT_EQ(json.at("step_time_untraced_ns"), 800);

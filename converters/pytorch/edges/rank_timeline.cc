@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "converters/pytorch/edges/compiled_items.h"
 #include "converters/pytorch/edges/device_items.h"
 #include "converters/pytorch/edges/transfer_members.h"
 #include "converters/pytorch/rank/sort_runs.h"
@@ -33,6 +34,7 @@ class TimelineBuilder {
     AddThreads();
     SortThreads();
     SeparateItems(rank_, threads_);
+    AddCompiledItems(rank_, threads_);
     FindFirstUses();
     AddRecordedWaits();
     AddBlockingWaits();

@@ -25,8 +25,9 @@ struct Item {
     kIssue,      // a c10d call until its transfer starts
     kReturn,     // … and from there to its end
     kTransfer,
-    kWait,     // no operation: the host stood still until a transfer had ended
-    kStepEnd,  // the end of a ProfilerStep, so that the host's last gap counts
+    kWait,      // no operation: the host stood still until a transfer had ended
+    kStepEnd,   // the end of a ProfilerStep, so that the host's last gap counts
+    kCompiled,  // a part of compiled code's own time (compiled_items.h)
     // GPU captures. An operation that launches is cut where each launching call begins.
     kHead,      // its first piece
     kRest,      // a later one

@@ -129,8 +129,10 @@ class Run:
     # --- what a report says of it; definitions as in docs/run_format.md -------------------------------
 
     def coverage(self, ranks=None):
-        """Share of the recorded time by how it was replayed: a Series that sums to 1."""
-        return measures.coverage(measures.of_all_ranks(self.nodes(ranks), self.facts(ranks)))
+        """Shares of the recorded steps by how they were replayed (docs/coverage.md): a Series. All but `capped`,
+        `unknown` and `compiled`, which are parts of others, sum to 1."""
+        facts = self.facts(ranks)
+        return measures.coverage(measures.of_all_ranks(self.nodes(ranks), facts), facts)
 
     def step_times(self):
         """Replayed step of the slowest rank, by measured iteration (a Series, ns)."""
