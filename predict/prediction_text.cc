@@ -95,7 +95,7 @@ std::string ThroughputText(const Prediction& of) {
 // Means over ranks; the largest is what bounds the step.
 std::string StepPartsText(const Prediction& of) {
   return fmt::format(
-      "                operations {}, transfers alone {}, pipeline bubble {}; means of ranks\n",
+      "                operations {}, transfers alone {}, idle or waiting {}; means of ranks\n",
       PercentOfStep(of, of.working_ns()), PercentOfStep(of, of.exposed_communication_ns),
       PercentOfStep(of, of.bubble_ns));
 }

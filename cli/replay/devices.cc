@@ -112,9 +112,8 @@ void PrintDevice(const DeviceInfo& info, std::size_t index,
   field("capability", Capability(info));
   field("compute units", std::to_string(info.compute_units));
   field("memory", fmt::format("{:.1f} GB", static_cast<double>(info.memory_bytes) / 1e9));
-  field("arithmetic",
-        fmt::format("float32{}{}; kernels compute float16 and bfloat16 in float32",
-                    info.fp64 ? ", float64" : "", info.fp16 ? ", float16" : ""));
+  field("arithmetic", fmt::format("float32{}{}; kernels compute float16 and bfloat16 in float32",
+                                  info.fp64 ? ", float64" : "", info.fp16 ? ", float16" : ""));
 }
 
 void PrintDrivers(std::string_view what, const std::vector<Driver>& icds) {

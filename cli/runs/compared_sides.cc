@@ -75,7 +75,10 @@ Result<ComparedRun> ReadCompared(const std::string& path, const std::string& lab
     return ComparedRun{PathAsShown(path, analysis.report.manifest), std::move(analysis.report)};
   }
   REPRISE_ASSIGN(RunData data, ReadExecution(path));
-  ComparedRun run{.path = PathAsShown(path, data.manifest), .report = {}, .part = PartOf(data)};
+  ComparedRun run{.path = PathAsShown(path, data.manifest), .report = {}};
+  if (what == ReadOf::kCommon) {
+    run.part = PartOf(data);
+  }
   if (part != nullptr) {
     KeepPart(*part, data);
   }

@@ -248,15 +248,19 @@ std::vector<Incomparable> FindUnaligned(const std::vector<ComparedSide>& sides) 
 std::vector<std::string> DescribeParts(const std::vector<ComparedSide>& sides) {
   std::vector<RunPart> parts;
   for (const ComparedSide& side : sides) {
-    parts.push_back(side.runs.front().part);
+    for (const ComparedRun& run : side.runs) {
+      parts.push_back(run.part);
+    }
   }
   const std::vector<RunPart> compared = CommonParts(parts);
   std::vector<std::string> texts;
-  for (std::size_t s = 0; s < sides.size(); ++s) {
-    if (parts[s] != compared[s]) {
-      texts.push_back(fmt::format("{} has {}; what all sides have is compared: {}", sides[s].label,
-                                  PartText(parts[s]), PartText(compared[s])));
+  std::size_t at = 0;
+  for (const ComparedSide& side : sides) {
+    if (parts[at] != compared[at]) {
+      texts.push_back(fmt::format("{} has {}; what all sides have is compared: {}", side.label,
+                                  PartText(parts[at]), PartText(compared[at])));
     }
+    at += side.runs.size();
   }
   return texts;
 }

@@ -19,7 +19,7 @@ namespace reprise {
 struct ComparedRun {
   std::string path;
   Report report;
-  // What is there; report and operations are of what all sides have.
+  // What is there, where report and operations are of what all sides have; else empty.
   RunPart part = {};
   // Where operations are aligned, and of a run whose ranks are compared.
   std::optional<JobOperations> operations = {};

@@ -29,7 +29,7 @@ namespace reprise {
 [[nodiscard]] bool RepeatsAreRuns(const std::vector<ComparedSide>& sides);
 // Parts of the report's critical path, largest first; empty where it is not known.
 [[nodiscard]] std::vector<PathPart> CriticalPathOf(const Report& report);
-// "4 steps", "ranks 0-3": why a side is compared in part, one sentence for each; empty: whole.
+// A sentence for each side of which only a part is compared.
 [[nodiscard]] std::vector<std::string> DescribeParts(const std::vector<ComparedSide>& sides);
 
 // What the meters in a report's total are of: "GPUs" for any vendor's, else their source.

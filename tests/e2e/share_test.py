@@ -146,7 +146,7 @@ class Share(PackedSets):
         self.run_program("export", arrived, "--to", "json", "-o", self.dir / "exported")
         replayed = self.replay(arrived, "replayed")
         self.assertEqual(replayed[1], original[1])
-        self.assertGreaterEqual(replayed[1]["real"], 0.99)
+        self.assertGreaterEqual(program.real_of_work({"coverage": replayed[1]}), 0.99)
         self.assertEqual(replayed[2], original[2])
         self.assertEqual(replayed[3], original[3])
         self.assertGreater(len(replayed[3]), 0)

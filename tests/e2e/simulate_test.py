@@ -325,7 +325,7 @@ class SimulateTest(ProgramTest):
         for words in (" on a100-hgx: 8 ranks in", f"{direct['tokens_per_second']:.0f} tokens/s, ",
                       f"MFU {100 * direct['mfu']:.1f} %", f"16 sequences of {of['sequence']} tokens a step, float32",
                       f"tp {of['tp']}, pp {of['pp']}, dp {of['dp']}", f"{of['micro_batches']} micro-batches of {of['micro_batch']}",
-                      f"operations {operations}, transfers alone {alone}, pipeline bubble {bubble}",
+                      f"operations {operations}, transfers alone {alone}, idle or waiting {bubble}",
                       f"fits, {(memory['of_bytes'] - memory['peak_bytes']) / 1e9:.2f} GB are left; micro-batch"):
             self.assertIn(words, text)
         # Nearly full is not called fitting.

@@ -1,6 +1,7 @@
 // Jobs extended from few micro-batches are equal to whole ones.
 #include "predict/extended_job.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,7 @@ void ExpectEqual(const nlohmann::ordered_json& a, const nlohmann::ordered_json& 
   ASSERT_EQ(a.size(), b.size()) << where;
   if (a.is_object()) {
     for (const auto& [key, value] : a.items()) {
-      ExpectEqual(value, b.at(key), where + "." + key);
+      ExpectEqual(value, b.at(key), fmt::format("{}.{}", where, key));
     }
   } else if (a.is_array()) {
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -86,7 +87,7 @@ class RandomJobs {
       machine.power_limit = Between(0, 3) == 0 ? "150W" : "";
       std::string text;
       for (const auto& [name, value] : given) {
-        text += name + " " + value + " ";
+        text += fmt::format("{} {} ", name, value);
       }
       return {text, *workload, machine};
     }
