@@ -50,19 +50,19 @@ requires std::is_enum_v<Enum>
 [[nodiscard]] std::string_view Stored(Enum value) { return Name(value); }
 [[nodiscard]] std::string Stored(const std::vector<std::int64_t>& splits);
 
-// The other way round, from a column of the current row of a Statement or TableScan. Foreign text
-// is made fit to be shown; a name that is not known is the type's most harmless value.
+// The other way round, from a column of the current row. Foreign text is made fit to be shown; a
+// name that is not known is the type's most harmless value.
 template <std::integral Int>
-void Restore(const auto& row, int column, ColumnType /*type*/, Int& value) {
+void Restore(const Statement& row, int column, ColumnType /*type*/, Int& value) {
   value = static_cast<Int>(row.Int(column));
 }
-void Restore(const auto& row, int column, ColumnType /*type*/, bool& value) {
+inline void Restore(const Statement& row, int column, ColumnType /*type*/, bool& value) {
   value = row.Int(column) != 0;
 }
-void Restore(const auto& row, int column, ColumnType /*type*/, double& value) {
+inline void Restore(const Statement& row, int column, ColumnType /*type*/, double& value) {
   value = row.Real(column);
 }
-void Restore(const auto& row, int column, ColumnType type, std::string& value) {
+inline void Restore(const Statement& row, int column, ColumnType type, std::string& value) {
   value = type == ColumnType::kLines ? ShownLines(row.View(column)) : row.Text(column);
 }
 #define REPRISE_PARSE(Enum, otherwise)                       \
@@ -84,7 +84,7 @@ REPRISE_PARSE(MetricKind, kGauge)
 inline void Parse(std::string_view text, DType& value) { value = ParseDType(text); }
 void Parse(std::string_view text, std::vector<std::int64_t>& splits);
 template <typename T>
-void Restore(const auto& row, int column, ColumnType /*type*/, T& value) {
+void Restore(const Statement& row, int column, ColumnType /*type*/, T& value) {
   Parse(row.View(column), value);
 }
 
@@ -142,20 +142,9 @@ template <typename Row>
   return columns;
 }
 
-// Their names in the order of the table, `rank` first.
-template <typename Row>
-[[nodiscard]] std::vector<std::string_view> FileColumns() {
-  std::vector<std::string_view> columns = {"rank"};
-  const Row row{};
-  VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
-    columns.push_back(column.name);
-  });
-  return columns;
-}
-
 // Whether a value of the current row is one that the column and its member can have.
 template <typename Member>
-[[nodiscard]] bool IsOfColumn(const auto& row, int index, ColumnType type,
+[[nodiscard]] bool IsOfColumn(const Statement& row, int index, ColumnType type,
                               const Member& /*member*/) {
   const StoredAs stored = row.StoredType(index);
   switch (type) {
@@ -180,7 +169,7 @@ template <typename Member>
 // The current row of a SELECT of SelectedColumns(). Bad input names the column whose value is none
 // that it can have.
 template <typename Row>
-[[nodiscard]] Result<Row> ReadRow(const auto& select) {
+[[nodiscard]] Result<Row> ReadRow(const Statement& select) {
   Row row{};
   int index = 0;
   std::string_view wrong;
