@@ -12,7 +12,9 @@ namespace fields_internal {
 
 struct AnyValue {
   template <typename T>
-  operator T() const;  // NOLINT(google-explicit-constructor): never called
+  operator T() const {        // NOLINT(google-explicit-constructor)
+    __builtin_unreachable();  // never called
+  }
 };
 
 template <typename Struct, std::size_t... Index>

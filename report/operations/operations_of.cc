@@ -202,8 +202,8 @@ class RankReader {
   }
 
   [[nodiscard]] const NodeOrigin& OriginOf(std::size_t k) const {
-    static const NodeOrigin kUnknown;
-    return data_.origins.empty() ? kUnknown : data_.origins[k];
+    static const NodeOrigin unknown;
+    return data_.origins.empty() ? unknown : data_.origins[k];
   }
 
   [[nodiscard]] std::int64_t WaitedNs(std::size_t k) const {

@@ -1,4 +1,5 @@
 // Sums, shares of peaks, idle time, ranks and passes, on operations made by hand.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -227,11 +228,11 @@ RankOperations Inference(bool tables) {
     const std::string keys = std::to_string(5 + pass);
     add("aten::arange", OpClass::kFill, "");
     if (tables) {
-      add("aten::embedding", OpClass::kEmbedding, "[64,8] [2," + queries + "]");
+      add("aten::embedding", OpClass::kEmbedding, fmt::format("[64,8] [2,{}]", queries));
     }
     for (int layer = 0; layer < 2; ++layer) {
       add("aten::_scaled_dot_product_flash_attention", OpClass::kAttention,
-          "[2,4," + queries + ",16] [2,4," + keys + ",16] [2,4," + keys + ",16]");
+          fmt::format("[2,4,{0},16] [2,4,{1},16] [2,4,{1},16]", queries, keys));
     }
     add("aten::argmax", OpClass::kReduction, "[2,64]");
   }

@@ -23,6 +23,7 @@ RankPlacement Placed(std::string host, std::int32_t numa_node = 0, std::int32_t 
 std::vector<std::string> Differences(const RankPlacement& of,
                                      const std::vector<RankPlacement>& others) {
   std::vector<const RankPlacement*> pointers;
+  pointers.reserve(others.size());
   for (const RankPlacement& other : others) {
     pointers.push_back(&other);
   }
