@@ -59,10 +59,10 @@ struct Report {
   std::vector<std::int64_t> recorded_steps_ns;  // each recorded step's, of its longest rank
   Coverage coverage;
   CoverageBasis coverage_basis = CoverageBasis::kTime;
-  Coverage coverage_of_bytes;    // beside `coverage` where that is of FLOPs
-  double unknown_work = 0;       // share of operations and transfers: its work is unknown
-  bool work_known = false;       // of some operation on some rank
-  std::int64_t recorded_ns = 0;  // of what counts for coverage, added up
+  Coverage coverage_of_bytes;        // beside `coverage` where that is of FLOPs
+  double unknown_work = 0;           // share of operations and transfers: its work is unknown
+  bool work_known = false;           // of some operation on some rank
+  std::int64_t recorded_ns = 0;      // of what counts for coverage, added up
   std::int64_t work_tracing_ns = 0;  // what tracing took of the work that was measured, estimated
   // Factors for --stretch with which work would last as recorded without tracing; empty where the
   // run was stretched already, and where nothing was faster.
