@@ -187,7 +187,7 @@ struct PrometheusServer::Impl {
     if (full && !clients.empty()) {
       clients.erase(clients.begin());
     } else if (full) {
-      poll(nullptr, 0, 100);  // others have all descriptors
+      poll(nullptr, 0, 100);  // other files hold all descriptors
     }
     if (socket.get() >= 0) {
       clients.emplace_back(std::move(socket));

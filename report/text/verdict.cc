@@ -156,7 +156,7 @@ std::string CancellingText(const Report& report, const Verdict& verdict) {
   classes_ns /= steps;
   const std::int64_t rest_ns = *verdict.replayed_ns - *verdict.job_ns - classes_ns;
   const double least_ns = kMinCancelling * static_cast<double>(*verdict.job_ns);
-  // Of two that leave more than the smaller one, the larger says it all.
+  // Where more is left than the smaller of the two, the larger one alone explains the step.
   if (static_cast<double>(-classes_ns) < least_ns || static_cast<double>(rest_ns) < least_ns ||
       std::abs(rest_ns + classes_ns) > std::min(-classes_ns, rest_ns)) {
     return "";

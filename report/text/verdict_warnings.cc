@@ -70,21 +70,6 @@ void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
   }
 }
 
-// Of an oversubscribed run its own threads wait for cores, which is said already.
-void AddBusyMachine(const Report& report, std::vector<std::string>& warnings) {
-  constexpr double kNoticed = 0.2;  // of the time
-  double waited = 0;
-  for (const MetricRow& row : report.metrics) {
-    waited = row.metric == "cpu_pressure" && row.rate ? std::max(waited, row.mean) : waited;
-  }
-  if (waited > kNoticed && !report.manifest.oversubscribed) {
-    warnings.push_back(
-        fmt::format("The machine was busy: {:.0f} % of the time some program waited for a core. "
-                    "Repeat when the machine is idle.",
-                    100 * std::min(waited, 1.0)));
-  }
-}
-
 // Operations and transfers of the recording alone, beside the untraced step.
 void AddBusyCapture(const Report& report, const Verdict& verdict,
                     std::vector<std::string>& warnings) {
@@ -245,7 +230,6 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
   if (std::string values = OddValuesWarning(report); !values.empty()) {
     warnings.push_back(std::move(values));
   }
-  AddBusyMachine(report, warnings);
   AddBusyCapture(report, verdict, warnings);
   AddRecordedSpread(report, warnings);
   AddReplaySpread(report, warnings);
