@@ -6,7 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 namespace reprise {
 namespace {
@@ -38,7 +40,12 @@ TEST(FindRankProcesses, HaveARankAndAState) {
   const auto own = [](pid_t parent, std::string_view /*environment*/) {
     return parent == getpid();
   };
-  const std::vector<RankProcess> found = FindRankProcesses(own);
+  // A process that has just been spawned has no environment for a moment.
+  std::vector<RankProcess> found;
+  for (int tries = 0; found.empty() && tries < 1000; ++tries) {
+    found = FindRankProcesses(own);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   EXPECT_FALSE(IsStopped(pid));
   kill(pid, SIGSTOP);
   waitpid(pid, nullptr, WUNTRACED);
