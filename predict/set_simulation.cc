@@ -170,6 +170,11 @@ Status SetSimulation::ModelTimes(const SimulatedSet& set, const WorkOfNode& work
   REPRISE_TRY(machine_.CheckWithoutTimes(false, set.options));
   // Every rank is a class of its own, in order: its nodes stand where they do in the set.
   REPRISE_ASSIGN(ClassSimulation simulated, ModelClasses(ProgramsOf(set), work, CountsOf(set)));
+  // After the set's nodes come those of launches.
+  set.timing.match = std::move(simulated.timing.match);
+  set.timing.transfer_ns = std::move(simulated.timing.transfer_ns);
+  set.timing.match.resize(set.timing.size(), -1);
+  set.timing.transfer_ns.resize(set.timing.size());
   schedule_ = std::move(simulated.schedule);
   sources_ = std::move(simulated.source);
   return {};

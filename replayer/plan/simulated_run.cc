@@ -6,6 +6,7 @@
 
 #include "core/nanoseconds.h"
 #include "core/timing/dry_run.h"
+#include "core/timing/wiring.h"
 #include "core/version.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/graph_steps.h"
@@ -65,6 +66,19 @@ Result<PartCounts> LoadAll(const TraceSet& set, const RankMapping& mapping,
   return counts;
 }
 
+// What each matched transfer took once all that it needs had come.
+void KeepTransferTimes(const TimingGraph& timing, ScheduledRanks& simulated) {
+  for (std::size_t rank = 0; rank < simulated.graphs.size(); ++rank) {
+    for (CollectiveInfo& info : simulated.collectives[rank]) {
+      const std::uint32_t node =
+          simulated.first[rank] + *simulated.graphs[rank].FindId(info.node_id);
+      if (MatchOf(timing, node) >= 0) {
+        info.transfer_ns = timing.transfer_ns[node];
+      }
+    }
+  }
+}
+
 Status Simulate(const PlanOptions& options, const RankMapping& mapping,
                 const Simulation& simulation, ScheduledRanks& simulated) {
   std::vector<const Graph*> pointers;
@@ -119,6 +133,7 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
   if (simulation.scheduled) {
     simulation.scheduled(set, simulated.schedule);
   }
+  KeepTransferTimes(timing, simulated);
   return {};
 }
 

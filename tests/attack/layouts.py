@@ -94,9 +94,7 @@ def outcome(done, report):
     result, values = json.loads(done.stdout), json.loads(report.stdout)
     found = {key: result.get(key) for key in EQUAL} | {"power": result["power"] and result["power"]["joules"]}
     found["step of the report"] = values["step_time_replayed_ns"]
-    # Transfers are of roles here, of groups there: each rank's time from the last arrival is known only of groups.
-    found["classes"] = {row["name"]: {key: row[key] for key in ("count", "flops", "bytes")} |
-                        ({} if row["name"] == "comm" else {"ns": row["replayed_ns"]}) for row in values["classes"]}
+    found["classes"] = {row["name"]: {key: row[key] for key in ("count", "flops", "bytes", "replayed_ns")} for row in values["classes"]}
     found["phases"] = {row["name"]: {key: row[key] for key in ("count", "flops", "bytes")} for row in values["phases"]}
     found["bytes of transfers"] = sum(row["bytes"] * row["count"] for row in values["collectives"])
     found["ranks of the report"] = sum(row["alike"] for row in values["ranks"])
