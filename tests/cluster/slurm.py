@@ -133,6 +133,11 @@ class Cluster:
                                  f"{done.stdout}\n{done.stderr}{self._logs()}")
         return done
 
+    def start(self, *command, env=None):
+        """As run(), without waiting for its end."""
+        return subprocess.Popen([*map(str, command)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env={**self.environment, **(env or {})})
+
     def wait_for_jobs(self, seconds=120):
         self._wait(lambda: not self.run("squeue", "-h").stdout.strip(), seconds, "jobs do not end")
 

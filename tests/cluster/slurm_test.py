@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Slurm starts a replay: srun --mpi=pmix, and scripts/slurm/reprise.sbatch; and monitors any program.
 
-About 25 s. Needs root and the packages of group [cluster]; says so where it has none.
+About 40 s. Needs root and the packages of group [cluster]; says so where it has none.
 """
+import contextlib
 import json
+import os
 import pathlib
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -17,11 +20,25 @@ import skips  # noqa: E402
 import slurm  # noqa: E402
 
 REPRISE = pathlib.Path(program.REPRISE).resolve()
-OPTIONS = ("--check", "--device", "host", "--warmup", 0, "--iterations", 1, "--host-gaps", "drop",
-           "--allow-slow")
+OPTIONS = ("--check", "--device", "host", "--warmup", 0, "--host-gaps", "drop", "--allow-slow")
 # All nodes share this machine's cores; srun knows nothing of Open MPI's waiting.
 ENVIRONMENT = {"OMPI_MCA_mpi_yield_when_idle": "1",
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+WATCHDOG_S = 2
+SOON_S = 50  # before the watchdog's default of a minute
+
+
+def task_processes():
+    """Pids of the replays that srun started, by rank."""
+    found = {}
+    for environ in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # ended meanwhile
+            if (environ.parent / "exe").resolve() == REPRISE:
+                found |= {int(variable.split(b"=")[1]): int(environ.parent.name) for variable in environ.read_bytes().split(b"\0")
+                          if variable.startswith(b"SLURM_PROCID=")}
+    return found
 
 
 class SlurmTest(program.ProgramTest):
@@ -46,14 +63,14 @@ class SlurmTest(program.ProgramTest):
         trace = self.convert("gloo_comms/moe_ep4")
         run = self.dir / "srun"
         done = self.cluster.run("srun", "--mpi=pmix", "--nodes=2", "--ntasks=4", REPRISE, "replay",
-                                trace, "-o", run, *OPTIONS, env=ENVIRONMENT)
+                                trace, "-o", run, "--iterations", 1, *OPTIONS, env=ENVIRONMENT)
         self.assertRegex(done.stdout, r"every transfer correct \([1-9]")
         self.check_run(run, 4)
 
         run = self.dir / "sbatch"
         log = self.dir / "job.log"
         self.cluster.run("sbatch", "--nodes=2", "--ntasks=4", f"--output={log}",
-                         program.ROOT / "scripts/slurm/reprise.sbatch", trace, run, *OPTIONS,
+                         program.ROOT / "scripts/slurm/reprise.sbatch", trace, run, "--iterations", 1, *OPTIONS,
                          env={**ENVIRONMENT, "REPRISE": str(REPRISE)})
         self.cluster.wait_for_jobs()
         self.assertIn("every transfer correct", log.read_text())
@@ -64,6 +81,34 @@ class SlurmTest(program.ProgramTest):
                                 self.dir / "few", check=False, env=ENVIRONMENT)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("has 4 ranks, but 2 were started", done.stderr)
+
+    def check_stopped(self, rank, when, *options):
+        """srun itself never looks after a task that is stopped."""
+        trace = self.convert("gloo_comms/moe_ep4")
+        run = self.dir / f"stopped_{rank}"
+        replay = self.cluster.start("srun", "--mpi=pmix", "--nodes=2", "--ntasks=4", REPRISE, "replay", trace, "-o", run, *OPTIONS,
+                                    "--watchdog", WATCHDOG_S, *options, env=ENVIRONMENT)
+        try:
+            program.wait_until(lambda: rank in task_processes(), "a rank", while_running=replay)
+            pid = task_processes()[rank]
+            program.wait_until(lambda: when(run), "the stage", while_running=replay)
+            os.kill(pid, signal.SIGSTOP)
+            _, errors = replay.communicate(timeout=SOON_S)
+        finally:
+            for of_rank in task_processes().values():
+                os.kill(of_rank, signal.SIGKILL)
+            replay.kill()
+            replay.communicate()
+        self.assertNotEqual(replay.returncode, 0, errors)
+        return pid, errors
+
+    def test_rank_that_stops_before_mpi(self):
+        pid, errors = self.check_stopped(2, lambda run: True, "--iterations", 1)
+        self.assertEqual(errors.count(f"rank 2 is stopped: its process {pid} has not run for {WATCHDOG_S} s"), 1, errors)
+
+    def test_rank_that_stops_in_iterations(self):
+        _, errors = self.check_stopped(3, lambda run: (run / "rank3.sqlite").exists(), "--iterations", 1000000)
+        self.assertRegex(errors, "rank 3 (does not answer|is stopped)")
 
     def test_srun_around_any_program(self):
         run = self.dir / "monitored"
