@@ -31,6 +31,8 @@ struct ConvertRequest {
   std::string input_file;
   std::string output_directory;
   std::string name;  // of the trace set; the input's if empty
+  std::string rank_pattern;  // regular expression: its group is the rank in a file's name
+  std::string capture;       // of several in the directory
   // … or one rank's two files, and the file to write.
   std::string host_trace;
   std::string device_trace;
@@ -51,6 +53,7 @@ struct ConvertRequest {
 struct ConvertedRank {
   std::int32_t rank = 0;
   std::string path;
+  std::string host_trace, device_trace;  // what it was made of, where captures have such files
   std::uint64_t nodes = 0;
   std::uint64_t edges = 0;
   std::uint64_t transfers = 0;

@@ -155,7 +155,8 @@ Status CheckPath(const std::string& path, const TakenPaths& taken) {
   }
   std::error_code error;
   const bool above = kind == PathKind::kRuns || kind == PathKind::kOther;
-  if (above && fs::is_directory(path, error)) {
+  // Captures lie in folders of many forms, which convert knows.
+  if (above && wanted != PathKind::kCapture && fs::is_directory(path, error)) {
     // A common mistake is a directory one level too high.
     if (const auto below = DirectoriesOfKind(path, wanted); !below.empty()) {
       return BadInput(

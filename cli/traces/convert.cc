@@ -26,7 +26,8 @@
 namespace reprise {
 
 inline void to_json(Json& json, const ConvertedRank& of) {
-  REPRISE_ADD_FIELDS(json, of, rank, path, nodes, edges, transfers, recorded_operations)
+  REPRISE_ADD_FIELDS(json, of, rank, path, host_trace, device_trace, nodes, edges, transfers,
+                     recorded_operations)
   json["link"] = ToJson(of.link);
 }
 
@@ -99,6 +100,16 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
   return kind != nullptr ? kind : &BuiltinConverters().front();
 }
 
+// Only directories of PyTorch's captures hold several, or names without a rank.
+Status CheckChoice(const ConvertFlags& flags, const ConverterKind& kind) {
+  const ConvertRequest& request = flags.request;
+  const bool chosen = !request.capture.empty() || !request.rank_pattern.empty();
+  return chosen && (request.input_directory.empty() || kind.name != "pytorch")
+             ? UsageError(fmt::format("{} is for a directory with captures of PyTorch",
+                                      request.capture.empty() ? "--rank-pattern" : "--capture"))
+             : Status();
+}
+
 // What was written, as `reprise validate` checks it.
 Result<SetFindings> CheckWritten(const ConvertRequest& request) {
   SetFindings findings;
@@ -135,6 +146,11 @@ void PrintConvertedRanks(const ConvertReport& report) {
   for (const ConvertedRank& rank : report.ranks) {
     fmt::print("{}: {} operations -> {} nodes, {} edges, {} transfers\n", ShownText(rank.path),
                rank.recorded_operations, rank.nodes, rank.edges, rank.transfers);
+    for (const std::string& file : {rank.host_trace, rank.device_trace}) {
+      if (!file.empty()) {
+        fmt::print("  from {}\n", ShownText(file));
+      }
+    }
     if (!rank.link.method.empty()) {
       fmt::print("  {}\n", Summary(rank.link));
     }
@@ -205,6 +221,11 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("--rank", request.rank,
                  "for one rank: its number (default: the number in the files)")
       ->check(NotNegative());
+  app.add_option("--capture", request.capture,
+                 "which of several captures in the directory; without it, they are listed");
+  app.add_option("--rank-pattern", request.rank_pattern,
+                 "where the rank is in names of files: a regular expression with one group, "
+                 "'worker([0-9]+)_'");
   app.add_option("--repeat", flags->repeat,
                  "which step to take where the Kineto file holds several: the one that the host "
                  "trace recorded (else the best match), or the one of median duration")
@@ -226,6 +247,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
     GiveMemoryBack();
     REPRISE_TRY(Interpret(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
+    REPRISE_TRY(CheckChoice(*flags, *kind));
     REPRISE_ASSIGN(const ConvertReport report, kind->convert(flags->request));
     // Memory goes back at once when the process ends, which is now.
     [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);

@@ -11,10 +11,10 @@
 #include "converters/pytorch/edges/edges.h"
 #include "converters/pytorch/edges/tracing_cost.h"
 #include "converters/pytorch/edges/transfer_members.h"
+#include "converters/pytorch/files/capture_files.h"
 #include "converters/pytorch/groups/group_table.h"
 #include "converters/pytorch/host/tensor_ranges.h"
 #include "converters/pytorch/node_writer.h"
-#include "converters/pytorch/rank/capture_files.h"
 #include "converters/pytorch/rank/identity.h"
 #include "core/parallel.h"
 #include "et_schema/trace_set.h"
@@ -204,6 +204,8 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
                              output.Temporary(ranks[i].rank), request.mem_nodes));
     report.ranks[i].path = output.Final(ranks[i].rank);
     report.ranks[i].link = ranks[i].list.link;
+    report.ranks[i].host_trace = ranks[i].files.host;
+    report.ranks[i].device_trace = ranks[i].files.kineto;
     return {};
   }));
   REPRISE_TRY(output.Publish(groups));
@@ -216,7 +218,8 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
   std::string name;
   Diagnostics found;
   if (whole_set) {
-    REPRISE_ASSIGN(files, FindCaptures(request.input_directory, found));
+    REPRISE_ASSIGN(files, FindCaptures(request.input_directory,
+                                       {request.rank_pattern, request.capture}, found));
     std::error_code error;
     const fs::path path = fs::absolute(request.input_directory, error).lexically_normal();
     name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();

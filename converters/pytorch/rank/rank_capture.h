@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/pytorch/files/rank_files.h"
 #include "converters/pytorch/host/host_trace.h"
 #include "converters/pytorch/kineto/kineto.h"
 #include "converters/pytorch/rank/comm_arguments.h"
@@ -88,11 +89,6 @@ struct TransferRecord {
 };
 
 // The files of one rank; meta is optional.
-struct RankFiles {
-  std::int32_t rank = -1;  // -1: as the files say
-  std::string host, kineto, meta;
-};
-
 struct RankCapture {
   RankFiles files;
   std::int32_t rank = 0;

@@ -1,7 +1,8 @@
-#include "converters/pytorch/rank/capture_names.h"
+#include "converters/pytorch/files/capture_names.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <limits>
@@ -51,6 +52,27 @@ std::string_view ValueOf(std::string_view text, std::string_view key) {
   return at == std::string_view::npos ? std::string_view() : text.substr(at);
 }
 
+// The whole number of that member, -1 if there is none.
+std::int64_t NumberOf(std::string_view text, std::string_view key) {
+  const std::string_view value = ValueOf(text, key);
+  std::int64_t out = -1;
+  const auto [next, error] = std::from_chars(value.data(), value.data() + value.size(), out);
+  return error == std::errc() && out >= 0 ? out : -1;
+}
+
+// The text of that member as it is written, empty if there is none.
+std::string_view TextOf(std::string_view text, std::string_view key) {
+  std::string_view value = ValueOf(text, key);
+  if (!value.starts_with('"')) {
+    return {};
+  }
+  value.remove_prefix(1);
+  const std::size_t end = value.find('"');
+  return end == std::string_view::npos ? std::string_view() : value.substr(0, end);
+}
+
+constexpr std::int64_t kLargestNs = std::numeric_limits<std::int64_t>::max();
+
 }  // namespace
 
 bool IsJsonName(std::string_view file_name) { return WithoutPacking(file_name).ends_with(".json"); }
@@ -82,37 +104,55 @@ bool IsUnfinishedName(std::string_view file_name) {
   return at != std::string_view::npos && ParseOwnName(file_name.substr(0, at)).has_value();
 }
 
-std::int32_t RankInName(std::string_view file_name) {
-  std::string_view stem = WithoutPacking(file_name);
+std::int32_t RankInName(std::string_view name) {
+  name = WithoutPacking(name);
   std::string_view rest;
   constexpr std::string_view kRank = "rank";
-  for (std::size_t at = stem.find(kRank); at != std::string_view::npos;
-       at = stem.find(kRank, at + 1)) {
-    std::string_view number = stem.substr(at + kRank.size());
+  std::int32_t found = -1;
+  for (std::size_t at = name.find(kRank); at != std::string_view::npos;
+       at = name.find(kRank, at + 1)) {
+    std::string_view number = name.substr(at + kRank.size());
     if (number.starts_with('-') || number.starts_with('_')) {
       number.remove_prefix(1);
     }
-    if (at > 0 && IsLetter(stem[at - 1])) {
+    if (at > 0 && IsLetter(name[at - 1])) {
       continue;  // "crank7"
     }
     if (const std::int32_t rank = LeadingNumber(number, rest); rank >= 0) {
-      return rank;
+      if (found >= 0 && found != rank) {
+        return -1;
+      }
+      found = rank;
     }
   }
   for (const std::string_view mark : {"et_", "trace_"}) {
-    const std::size_t at = stem.rfind(mark);
-    if (at != std::string_view::npos && (at == 0 || !IsLetter(stem[at - 1]))) {
-      if (const std::int32_t rank = LeadingNumber(stem.substr(at + mark.size()), rest);
-          rank >= 0 && rest == ".json") {
-        return rank;
-      }
+    const std::size_t at = name.rfind(mark);
+    if (found < 0 && at != std::string_view::npos && (at == 0 || !IsLetter(name[at - 1]))) {
+      const std::int32_t rank = LeadingNumber(name.substr(at + mark.size()), rest);
+      found = rank >= 0 && rest == ".json" ? rank : found;
     }
   }
-  return -1;
+  return found;
 }
 
-NamedCapture SniffText(std::string_view head) {
-  NamedCapture out;
+NumberedName NumbersIn(std::string_view name) {
+  name = WithoutPacking(name);
+  NumberedName out;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t end = std::min(name.find_first_not_of(kDigits, at), name.size());
+    if (end > at) {
+      out.form += '#';
+      out.numbers.push_back(name.substr(at, end - at));
+      at = end;
+    } else {
+      out.form += name[at++];
+    }
+  }
+  return out;
+}
+
+FileHead SniffText(std::string_view head) {
+  FileHead out;
   const std::size_t brace = head.find_first_not_of(" \n\r\t");
   if (brace == std::string_view::npos || (head[brace] != '{' && head[brace] != '[')) {
     return out;
@@ -126,16 +166,22 @@ NamedCapture SniffText(std::string_view head) {
   if (has("traceEvents") || has("baseTimeNanoseconds") || has("deviceProperties")) {
     out.kind = CaptureKind::kKineto;
     const std::string_view info = ValueOf(head, "distributedInfo");
-    std::string_view rest;
-    const std::string_view rank = ValueOf(info, "rank");
-    if (!rank.empty() && kDigits.find(rank.front()) != std::string_view::npos) {
-      out.rank = LeadingNumber(rank, rest);
+    out.rank = static_cast<std::int32_t>(
+        std::min<std::int64_t>(NumberOf(info, "rank"), std::numeric_limits<std::int32_t>::max()));
+    // What is around the events, then the first event.
+    const std::string_view events = ValueOf(head, "traceEvents");
+    out.host = TextOf(head.substr(0, head.size() - events.size()), "host_name");
+    out.process = NumberOf(events, "pid");
+    if (const std::int64_t us = NumberOf(events, "ts"); us >= 0) {
+      const std::int64_t base_ns = std::max<std::int64_t>(NumberOf(head, "baseTimeNanoseconds"), 0);
+      out.start_ns = us > kLargestNs / 1000 - base_ns / 1000 ? -1 : base_ns + us * 1000;
     }
     // A host trace that chakra_trace_link has been over is another format (converters/chakra).
   } else if (has("schema") && has("nodes") &&
              head.find("\"exclusive_dur\"") == std::string_view::npos &&
              head.find("\"inclusive_dur\"") == std::string_view::npos) {
     out.kind = CaptureKind::kHost;
+    out.process = NumberOf(head, "pid");
   }
   return out;
 }
