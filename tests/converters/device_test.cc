@@ -239,6 +239,26 @@ TEST(Device, KinetoAloneKeepsEveryDeviceEvent) {
   EXPECT_EQ(trace->metadata.source, "kineto alone");
 }
 
+TEST(Device, CopiesWhoseKindsAreArguments) {
+  SyntheticCapture capture = Overlapped();
+  capture.Kernel("Memcpy", 400, 3, 30, 7, "gpu_memcpy",
+                 {{"copy kind", "DtoH"}, {"src kind", "device_static"}, {"dst kind", "pinned"}});
+  capture.Kernel("Memset", 410, 3, 31, 7, "gpu_memset", {{"memory kind", 3}, {"value", 0}});
+  capture.Kernel("Memset", 420, 3, 32, 7, "gpu_memset", {{"memory kind", 99}});
+  capture.Kernel("Memset", 430, 3, 33, 7, "gpu_memset");
+  // Nodes of CUDA graphs: a mark, and a function of the host that the stream waits for.
+  capture.Kernel("EventRecord", 440, 0, 34, 7, "graph_event_node");
+  capture.Kernel("HostNode: callback", 450, 5, 35, 7, "graph_host_node", {{"host thread", 12}});
+  const LoadedTrace trace = ConvertDevice("device_copy_kinds", capture);
+  EXPECT_NE(trace.Find("Memcpy DtoH (Device Static -> Pinned)"), nullptr);
+  EXPECT_NE(trace.Find("Memset (Device)"), nullptr);
+  EXPECT_NE(trace.Find("Memset", 1), nullptr);  // nothing is made up
+  EXPECT_EQ(trace.Find("EventRecord"), nullptr);
+  ASSERT_NE(trace.Find("HostNode: callback"), nullptr);
+  EXPECT_EQ(trace.Find("HostNode: callback")->duration_ns, 5'000);
+  EXPECT_EQ(trace.Find("HostNode: callback")->actor, (Actor{Actor::Kind::kStream, 7, 0}));
+}
+
 TEST(Device, CopiesAreMemoryNodesWhereThatIsAskedFor) {
   struct Case {
     const char* name;

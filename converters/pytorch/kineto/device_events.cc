@@ -116,16 +116,48 @@ std::unique_ptr<CommAttributes> ReadHcclAttributes(std::string_view name, const 
   return comm;
 }
 
+// "pinned" or 2, as CUPTI numbers kinds of memory → "Pinned".
+std::string MemoryKind(const JsonMember& value) {
+  constexpr std::string_view kKinds[] = {"Unknown", "Pageable", "Pinned",        "Device",
+                                         "Array",   "Managed",  "Device Static", "Managed Static"};
+  if (const auto number = IntegerIn(value);
+      number && *number >= 0 && *number < std::ssize(kKinds)) {
+    return std::string(kKinds[*number]);
+  }
+  std::string kind(TextOr(value));
+  bool first = true;
+  for (char& c : kind) {
+    c = c == '_' ? ' ' : c;
+    c = first && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    first = c == ' ';
+  }
+  return kind;
+}
+
+// Kineto's name of a copy or fill, whose kinds are arguments where PyTorch's profiler records by
+// CUPTI's Python bindings (from 2.15 on).
+std::string WholeName(const std::string& name, const JsonMember& args) {
+  if (const std::string_view kind = TextOr(args["copy kind"]); !kind.empty()) {
+    return fmt::format("{} {} ({} -> {})", name, kind, MemoryKind(args["src kind"]),
+                       MemoryKind(args["dst kind"]));
+  }
+  const std::string memory = MemoryKind(args["memory kind"]);
+  return memory.empty() ? name : fmt::format("{} ({})", name, memory);
+}
+
 }  // namespace
 
 DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSpan& span,
                             BatchStrings& strings) {
   DeviceEvent out;
   out.kind = kind;
+  const auto args = event["args"];
   out.name = strings.Intern(TextOr(event["name"]));
+  if (*out.name == "Memcpy" || *out.name == "Memset") {
+    out.name = strings.Intern(WholeName(*out.name, args));
+  }
   out.start_ns = span.start_ns;
   out.end_ns = span.end_ns;
-  const auto args = event["args"];
   // Rows of devices have their numbers for a process; Ascend's, of one device, have made-up ones.
   constexpr std::int64_t kMostDevices = 4096;
   const std::int64_t device = ArgumentOr(args, {"device", "Device Id"}, RowNumber(event["pid"], 0));
