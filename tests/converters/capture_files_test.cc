@@ -1,6 +1,7 @@
 // Which files of a directory are captures, and of which rank.
 #include "converters/pytorch/files/capture_files.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -266,7 +267,8 @@ TEST_F(CaptureFiles, SeveralTimesOfTheSameRanks) {
 TEST_F(CaptureFiles, TwoReadingsAreNotChosenFrom) {
   for (const std::string a : {"0", "1"}) {
     for (const std::string b : {"0", "1"}) {
-      Put("n" + a + "_g" + b + ".json", KinetoOf(1 + std::stoi(a + b), 1));
+      const std::string name = fmt::format("n{}_g{}.json", a, b);
+      Put(name, KinetoOf(1 + std::stoi(a + b), 1));
     }
   }
   EXPECT_THAT(Found().front(), HasSubstr("n0_g1.json: may be of rank 0 or of rank 1"));

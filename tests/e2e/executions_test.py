@@ -63,8 +63,23 @@ class Executions(pages.PageTest):
         gemm = next(row for row in of["quantities"] if row["name"] == "class.gemm")
         self.assertAlmostEqual(gemm["cells"][1]["ratio"]["value"], 1, 6)
 
+    def test_compiled_code_is_waited_for_and_said(self):
+        """A real step of torch.compile, where coverage was once 100 % real."""
+        trace, run = self.convert("phases/compiled"), self.dir / "run"
+        self.run_program("replay", trace, "-o", run, "--device", "host", "--quiet")
+        report = self.run_json("report", run)
+        coverage = report["coverage"]
+        self.assertGreater(coverage["compiled"], 0.1)
+        self.assertLessEqual(coverage["compiled"], coverage["timed"])
+        self.assertGreater(coverage["real"], 0.5)
+        compiled = next(row for row in report["classes"] if row["name"] == "compiled")
+        self.assertEqual(compiled["count"], 34)
+        self.assertIn("% of the step is compiled code", self.run_program("report", run).stdout)
+        self.assertIn("compiled code", self.run_program("convert", program.TRACES / "phases/compiled", "-o", self.dir / "strict", "--strict",
+                                                        expect=BAD_INPUT).stderr)
+
     def test_a_report_of_a_set(self):
-        for case in ("gloo/gpt_ddp4", "gloo_comms/moe_ep4", "h100/gpt_350m", "phases/decode"):
+        for case in ("gloo/gpt_ddp4", "gloo_comms/moe_ep4", "h100/gpt_350m", "phases/decode", "phases/compiled"):
             trace, run = self.convert(case), self.dir / case.replace("/", "_run_")
             self.run_program("simulate", trace, "-o", run, "--machine", "recorded", "--quiet")
             report, simulated = self.run_json("report", trace), self.run_json("report", run)

@@ -1,6 +1,6 @@
-"""Two small captures on the CPU: a prompt with a decode loop, and LoRA steps.
+"""Three small captures on the CPU: a prompt with a decode loop, LoRA steps, and steps of compiled code.
 
-    python3 make.py        # needs PyTorch, and reprise_capture.py beside it
+    python3 make.py        # needs PyTorch, a C++ compiler, and reprise_capture.py beside it
 
 Parts are marked with record_function, so that what Reprise finds can be held against it.
 """
@@ -107,8 +107,28 @@ def lora(directory, length=32, batch=4):
           f"frozen matrices {len(frozen)} of {sum(p.numel() for p in frozen) * 4} bytes", file=sys.stderr)
 
 
+def compiled(directory, length=64, batch=64):
+    """Model and optimizer by torch.compile: most of the step is code that names no operator."""
+    model = Model(plain)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    run, update = torch.compile(model), torch.compile(optimizer.step)
+    capture = reprise_capture.start(directory, steps=3)
+    for _ in range(16):
+        given = torch.randint(VOCABULARY, (batch, length + 1))
+        optimizer.zero_grad()
+        with record_function("forward"):
+            loss = F.cross_entropy(run(given[:, :-1]).flatten(0, 1), given[:, 1:].flatten())
+        with record_function("backward"):
+            loss.backward()
+        with record_function("optimizer"):
+            update()
+        capture.step()
+    capture.close()
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     torch.set_num_threads(1)
     decode("decode")
     lora("lora")
+    compiled("compiled")
