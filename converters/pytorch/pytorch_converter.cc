@@ -54,7 +54,7 @@ Status CheckComplete(const std::string& directory, std::vector<RankCapture>& ran
     if (static_cast<std::size_t>(rank.world_size) > ranks.size()) {
       return BadInput(fmt::format(
           "{}: rank {} is missing: {} was one of {} ranks, files of {} are there; copy the missing "
-          "captures here",
+          "captures here, or convert one file",
           directory, ranks.size(), rank.label, rank.world_size, ranks.size()));
     }
     if (static_cast<std::size_t>(rank.world_size) < ranks.size()) {

@@ -38,7 +38,8 @@ std::string KinetoOf(int process, int second, int rank = -1) {
   std::string text = Kineto(rank);
   text.resize(text.size() - 2);
   return text + R"({"ph": "M", "name": "process_name", "pid": )" + std::to_string(process) +
-         R"(, "ts": )" + std::to_string(second) + R"(000000.5}], "baseTimeNanoseconds": 0})";
+         R"(, "ts": )" + std::to_string(second) +
+         R"(000000.5}], "baseTimeNanoseconds": 1000000000000000000})";
 }
 
 class CaptureFiles : public ::testing::Test {
@@ -159,7 +160,7 @@ TEST_F(CaptureFiles, TwoFilesOfOneRank) {
   Put("a.json", Kineto(0));
   Put("b.json", Kineto(0));
   EXPECT_THAT(Found().front(), HasSubstr("holds 2 captures; choose one with --capture NAME:\n"
-                                         "  a.json  1 rank, Kineto alone, 0.0 MB\n"
+                                         "  a.json  1 rank, Kineto alone, 131 bytes\n"
                                          "  b.json  1 rank"));
   Put("rank0.kineto.json", Kineto());
   Put("rank0.kineto.json.gz", Kineto());
@@ -200,7 +201,7 @@ TEST_F(CaptureFiles, IterationsOfTorchtitan) {
   }
   EXPECT_THAT(Found().front(),
               HasSubstr("holds 2 captures; choose one with --capture NAME:\n"
-                        "  iteration_5   2 ranks, Kineto alone, 0.0 MB, 1970-01-01 00:00:05 UTC\n"
+                        "  iteration_5   2 ranks, Kineto alone, 476 bytes, 2001-09-09 01:46:45 UTC\n"
                         "  iteration_10  2 ranks"));
   choice_.name = "iteration_10";
   EXPECT_EQ(Found(), (Names{" iteration_10/rank0_trace.json", " iteration_10/rank1_trace.json"}));
@@ -228,6 +229,14 @@ TEST_F(CaptureFiles, RanksOfNodesAreNotThose) {
   }
   EXPECT_EQ(Found(), (Names{" node_rank0/rank0.pt.trace.json", " node_rank0/rank1.pt.trace.json",
                             " node_rank1/rank2.pt.trace.json", " node_rank1/rank3.pt.trace.json"}));
+}
+
+TEST_F(CaptureFiles, FoldersWithoutNumbersAreCaptures) {
+  Put("base/base.json", Kineto());
+  Put("test/test.json", Kineto());
+  EXPECT_THAT(Found().front(), HasSubstr("holds 2 captures"));
+  choice_.name = "test";
+  EXPECT_EQ(Found(), Names{" test/test.json"});
 }
 
 TEST_F(CaptureFiles, ProcessTellsTheRank) {

@@ -34,14 +34,22 @@ std::string KindsText(const Capture& capture) {
                                           : "host traces and Kineto";
 }
 
+std::string SizeText(std::uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size >= 1e6   ? fmt::format("{:.1f} MB", size / 1e6)
+         : size >= 1e3 ? fmt::format("{:.1f} kB", size / 1e3)
+                       : fmt::format("{} bytes", bytes);
+}
+
 // "iteration_5   8 ranks, Kineto alone, 120.3 MB, 2026-11-21 02:20:06 UTC".
 std::string Line(const Capture& capture, std::size_t width) {
-  std::string text = fmt::format("  {:<{}}  {}, {}, {:.1f} MB", capture.name, width,
+  std::string text = fmt::format("  {:<{}}  {}, {}, {}", capture.name, width,
                                  Counted(capture.ranks.size(), "rank"), KindsText(capture),
-                                 static_cast<double>(capture.bytes) / 1e6);
+                                 SizeText(capture.bytes));
+  constexpr std::int64_t kYear2000S = 946'684'800;  // earlier: times since a machine's start
   const auto seconds = static_cast<std::time_t>(capture.start_ns / 1'000'000'000);
   std::tm utc{};
-  if (capture.start_ns >= 0 && gmtime_r(&seconds, &utc) != nullptr) {
+  if (seconds >= kYear2000S && gmtime_r(&seconds, &utc) != nullptr) {
     text += fmt::format(", {:%Y-%m-%d %H:%M:%S} UTC", utc);
   }
   return text;
@@ -230,8 +238,10 @@ class CaptureFinder {
         continue;
       }
       if (rank != static_cast<std::int32_t>(out.size())) {
-        return BadInput(
-            fmt::format("{}: rank {} is missing (rank {} is there)", directory_, out.size(), rank));
+        return BadInput(fmt::format(
+            "{}: rank {} is missing (rank {} is there); copy the missing captures here, or convert "
+            "one file: {}",
+            directory_, out.size(), rank, files.kineto.empty() ? files.host : files.kineto));
       }
       if ((files.host.empty() && hosts) || (files.kineto.empty() && kinetos)) {
         return BadInput(fmt::format(

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "converters/pytorch/files/capture_names.h"
 
@@ -15,5 +16,11 @@ struct CapturedFile {
   FileHead head;
   std::int32_t rank = -1;  // -1: not known
 };
+
+// "chakra" of "chakra/rank-0.json.gz"; empty for the given directory itself.
+[[nodiscard]] inline std::string_view DirectoryOf(std::string_view name) {
+  const std::size_t slash = name.rfind('/');
+  return name.substr(0, slash == std::string_view::npos ? 0 : slash);
+}
 
 }  // namespace reprise::pytorch

@@ -255,25 +255,35 @@ class RankFinder {
     return {};
   }
 
-  // The only file of a kind, or all if times alone tell them apart, are of the one rank there is.
   void LoneFiles() {
-    for (const CaptureKind kind : {CaptureKind::kHost, CaptureKind::kKineto}) {
-      Regular lone;
-      std::size_t of_kind = 0;
-      std::set<std::int32_t> others;
-      for (CapturedFile& file : files_) {
-        of_kind += file.head.kind == kind ? 1 : 0;
-        if (file.head.kind != kind && file.rank >= 0) {
-          others.insert(file.rank);
-        }
-        if (file.head.kind == kind && file.rank < 0) {
-          lone.Add(file);
-        }
+    std::map<std::string_view, std::vector<CapturedFile*>> by_directory;
+    for (CapturedFile& file : files_) {
+      by_directory[DirectoryOf(file.name)].push_back(&file);
+    }
+    for (const auto& [directory, files] : by_directory) {
+      for (const CaptureKind kind : {CaptureKind::kHost, CaptureKind::kKineto}) {
+        LoneFilesOf(kind, files);
       }
-      if (others.size() <= 1 && lone.files.size() == of_kind && lone.IsOneRank()) {
-        for (CapturedFile* file : lone.files) {
-          file->rank = others.empty() ? 0 : *others.begin();
-        }
+    }
+  }
+
+  // The only file of a kind in a directory, or all if times alone tell them apart, are of the one
+  // rank there.
+  static void LoneFilesOf(CaptureKind kind, const std::vector<CapturedFile*>& files) {
+    Regular lone;
+    std::set<std::int32_t> others;
+    bool all = true;
+    for (CapturedFile* file : files) {
+      if (file->head.kind != kind && file->rank >= 0) {
+        others.insert(file->rank);
+      } else if (file->head.kind == kind && file->rank < 0) {
+        lone.Add(*file);
+      }
+      all = all && (file->head.kind != kind || file->rank < 0);
+    }
+    if (all && others.size() <= 1 && lone.IsOneRank()) {
+      for (CapturedFile* file : lone.files) {
+        file->rank = others.empty() ? 0 : *others.begin();
       }
     }
   }

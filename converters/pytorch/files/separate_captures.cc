@@ -20,11 +20,6 @@ std::string& Slot(RankFiles& files, CaptureKind kind) {
                                         : files.meta;
 }
 
-std::string DirectoryOf(std::string_view name) {
-  const std::size_t slash = name.rfind('/');
-  return std::string(slash == std::string_view::npos ? std::string_view() : name.substr(0, slash));
-}
-
 std::string Below(const std::string& directory, std::string_view name) {
   return directory.empty() ? std::string(name) : fmt::format("{}/{}", directory, name);
 }
@@ -129,7 +124,8 @@ class Separation {
   Result<std::vector<Capture>> Run() {
     std::map<std::pair<std::string, CaptureKind>, Files> by_directory;
     for (const CapturedFile& file : files_) {
-      by_directory[{DirectoryOf(ranks_.Without(file.name)), file.head.kind}].push_back(&file);
+      by_directory[{std::string(DirectoryOf(ranks_.Without(file.name))), file.head.kind}].push_back(
+          &file);
     }
     for (const auto& [of, files] : by_directory) {
       REPRISE_TRY(AddDirectory(of.first, files));
@@ -205,7 +201,7 @@ class Separation {
   void JoinNeighbours(bool (*belong)(const std::vector<const Capture*>&)) {
     std::map<std::string, std::vector<std::string>> neighbours;
     for (const auto& [name, capture] : captures_) {
-      neighbours[DirectoryOf(name)].push_back(name);
+      neighbours[std::string(DirectoryOf(name))].push_back(name);
     }
     for (const auto& [parent, names] : neighbours) {
       std::vector<const Capture*> parts;
