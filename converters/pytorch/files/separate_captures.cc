@@ -20,7 +20,7 @@ std::string& Slot(RankFiles& files, CaptureKind kind) {
                                         : files.meta;
 }
 
-std::string Below(const std::string& directory, std::string_view name) {
+std::string NameIn(const std::string& directory, std::string_view name) {
   return directory.empty() ? std::string(name) : fmt::format("{}/{}", directory, name);
 }
 
@@ -167,7 +167,7 @@ class Separation {
       return TwoFiles(files);
     }
     for (const auto& [name, of_part] : parts) {
-      Add(Below(directory, name), of_part);
+      Add(NameIn(directory, name), of_part);
     }
     return {};
   }
