@@ -1,9 +1,7 @@
 // reprise sweep: which layout is best? Many configurations of a job, each predicted.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -12,6 +10,7 @@
 
 #include "cli/predict/job_flags.h"
 #include "cli/predict/machine_flags.h"
+#include "cli/predict/progress_line.h"
 #include "cli/program/commands.h"
 #include "cli/program/given_path.h"
 #include "cli/program/launched_rank.h"
@@ -58,47 +57,6 @@ void AddFlags(CLI::App& app, SweepFlags& flags) {
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no table at the end");
   app.add_flag("--json", flags.json, "the table as one JSON object")->excludes(quiet);
 }
-
-// On a terminal one line that is written over, elsewhere a line every 30 seconds.
-class SweepProgressLine {
- public:
-  void Show(const SweepProgress& progress) {
-    const auto now = Clock::now();
-    if (now - shown_ >= (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(30))) {
-      shown_ = now;
-      Print(progress, now);
-      shown_any_ = true;
-    }
-    last_ = progress;
-  }
-  ~SweepProgressLine() {
-    if (shown_any_) {
-      Print(last_, Clock::now());
-      fmt::print(stderr, "{}", terminal_ ? "\n" : "");
-    }
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  void Print(const SweepProgress& progress, Clock::time_point now) const {
-    const std::chrono::duration<double> gone = now - started_;
-    const std::size_t left = progress.of - progress.known - progress.simulated;
-    const double seconds = progress.simulated > 0 ? gone.count() * static_cast<double>(left) /
-                                                        static_cast<double>(progress.simulated)
-                                                  : 0;
-    fmt::print(stderr, "{}{} of {} ({} cannot be), {:.0f} s left{}", terminal_ ? "\r" : "",
-               progress.known + progress.simulated, Counted(progress.of, "configuration"),
-               progress.cannot_be, seconds, terminal_ ? "\033[K" : "\n");
-    std::fflush(stderr);
-  }
-
-  const bool terminal_ = ShownOnTerminal(STDERR_FILENO);
-  const Clock::time_point started_ = Clock::now();
-  Clock::time_point shown_ = started_;
-  SweepProgress last_;
-  bool shown_any_ = false;
-};
 
 // Nothing but an earlier sweep may be there.
 Status CheckOutput(const std::string& directory) {
@@ -179,14 +137,20 @@ Result<int> RunSweepCommand(SweepFlags& flags) {
   REPRISE_ASSIGN(const std::string settings, SettingsOf(flags, flags.machine.machine));
   Result<SweepTable> table;
   {
-    SweepProgressLine line;
+    ProgressLine line;
     table = RunSweep({.sweep = &sweep,
                       .machine = &machine,
                       .rank_by = flags.rank_by,
                       .settings = settings,
                       .directory = flags.output,
                       .force = flags.force,
-                      .progress = [&line](const SweepProgress& progress) { line.Show(progress); }});
+                      .progress = [&line](const SweepProgress& progress) {
+                        line.Show({.what = "configuration",
+                                   .done = progress.known + progress.simulated,
+                                   .known = progress.known,
+                                   .of = progress.of,
+                                   .more = fmt::format(" ({} cannot be)", progress.cannot_be)});
+                      }});
   }
   if (!table) {
     return tl::unexpected<Error>(table.error());
