@@ -446,6 +446,7 @@ class SimulateTest(ProgramTest):
                 (["--machine", machine, "--captured-on", machine, "--set", "node.nodes=x"], 2, ["is no number"]),
                 (["--machine", "recorded", "--set", "node.nodes=2"], 2, ["--machine recorded"]),
                 (["--machine", "recorded", "--link", "bus=0.5"], 2, ["--link"]),
+                (["--machine", "recorded", "--link", "all=0.5"], 2, ["--link"]),
                 (["--machine", "recorded", "--network", "flow"], 2, ["--network flow", "name a machine"]),
                 (["--machine", "recorded", "--network", "tree"], 2, ["--network"]),
                 (["--machine", "recorded", "--slow", "4=2"], 2, ["ranks are 0 to 3"]),
