@@ -1,7 +1,9 @@
 // reprise predict: what a training job would take on a described machine, without a trace set.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -106,7 +108,8 @@ Result<int> RunPredict(PredictFlags& flags, const CommandContext& context) {
   }
   REPRISE_ASSIGN(const Workload workload, MakeJobOrSuggest(flags.job));
   REPRISE_TRY(CheckEffects(flags.job, workload));
-  REPRISE_ASSIGN(const Prediction prediction, PredictJob(machine, workload, flags.request));
+  REPRISE_ASSIGN(Prediction prediction, PredictJob(machine, workload, flags.request));
+  std::ranges::copy(EffectNotes(workload), std::back_inserter(prediction.warnings));
   REPRISE_TRY(PrintPrediction(prediction, flags.request.run_directory, flags.show));
   return 0;
 }
