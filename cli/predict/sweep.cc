@@ -30,7 +30,7 @@ struct SweepFlags {
   std::vector<std::string> keys;
   MachineRequest machine;
   std::string output, rank_by = "time";
-  bool force = false, json = false, quiet = false;
+  bool force = false, all = false, json = false, quiet = false;
   const CLI::App* app = nullptr;
 };
 
@@ -51,6 +51,8 @@ void AddFlags(CLI::App& app, SweepFlags& flags) {
   AddMachineFlags(app, flags.machine, " (default: as the sweep file says)");
   app.add_option("-o,--output", flags.output, "directory of the tables and the page")->required();
   app.add_flag("--force", flags.force, "replace an existing sweep");
+  app.add_flag("--all", flags.all,
+               "simulate also what does not fit in memory (default: only of sweep files)");
   app.add_option("--rank-by", flags.rank_by, "time, energy or memory (default: time)")
       ->check(CLI::IsMember({"time", "energy", "memory"}));
   AddJobFlags(app, flags.job);
@@ -98,6 +100,9 @@ Result<Sweep> SweepOf(const SweepFlags& flags) {
     return UsageError(
         fmt::format("--{}: the sweep file says what its jobs are; leave it out", name));
   }
+  if (flags.all) {
+    return UsageError("--all: of a sweep file all jobs are simulated; leave it out");
+  }
   REPRISE_ASSIGN(Sweep sweep, ReadSweep(flags.job.what));
   return ChooseJobs(std::move(sweep), flags.keys);
 }
@@ -110,8 +115,8 @@ Result<std::string> ContentOf(const std::string& what) {
 
 // Everything besides the configurations and how they are shown.
 Result<std::string> SettingsOf(const SweepFlags& flags, const std::string& machine) {
-  static const std::set<std::string> others = {"output",  "force",   "json",   "quiet",
-                                               "rank-by", "verbose", "machine"};
+  static const std::set<std::string> others = {"output", "force",   "json",    "quiet",
+                                               "all",    "rank-by", "verbose", "machine"};
   REPRISE_ASSIGN(const std::string job, ContentOf(flags.job.what));
   REPRISE_ASSIGN(const std::string of_machine, ContentOf(machine));
   std::string text = fmt::format("{}\n{}\n{}\n", job, of_machine, VersionText());
@@ -138,19 +143,23 @@ Result<int> RunSweepCommand(SweepFlags& flags) {
   Result<SweepTable> table;
   {
     ProgressLine line;
-    table = RunSweep({.sweep = &sweep,
-                      .machine = &machine,
-                      .rank_by = flags.rank_by,
-                      .settings = settings,
-                      .directory = flags.output,
-                      .force = flags.force,
-                      .progress = [&line](const SweepProgress& progress) {
-                        line.Show({.what = "configuration",
-                                   .done = progress.known + progress.simulated,
-                                   .known = progress.known,
-                                   .of = progress.of,
-                                   .more = fmt::format(" ({} cannot be)", progress.cannot_be)});
-                      }});
+    table =
+        RunSweep({.sweep = &sweep,
+                  .machine = &machine,
+                  .rank_by = flags.rank_by,
+                  .settings = settings,
+                  .directory = flags.output,
+                  .force = flags.force,
+                  .all = flags.all || IsSweep(flags.job.what),
+                  .progress = [&line](const SweepProgress& progress) {
+                    line.Show({.what = "configuration",
+                               .done = progress.known + progress.cannot_be + progress.too_large +
+                                       progress.simulated,
+                               .known = progress.known + progress.cannot_be + progress.too_large,
+                               .of = progress.of,
+                               .more = fmt::format(" ({} do not fit, {} cannot be)",
+                                                   progress.too_large, progress.cannot_be)});
+                  }});
   }
   if (!table) {
     return tl::unexpected<Error>(table.error());
