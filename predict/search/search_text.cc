@@ -143,13 +143,17 @@ std::string OthersText(const LayoutSearch& search) {
 // Of the best one: what the table has no place for.
 std::string AfterTable(const LayoutSearch& search) {
   std::string text;
+  std::string full;
   for (std::size_t i = 0; i < search.best.size(); ++i) {
     if (LeftBytes(search, *search.best[i].prediction) < kSmallMargin * search.memory_bytes) {
-      text += Paragraph(fmt::format(
-          "! {} leaves less than {:.0f} % of the memory for what is not counted (context, "
-          "libraries' buffers, fragmentation): it hardly fits.",
-          i + 1, 100 * kSmallMargin));
+      full += fmt::format("{}{}", full.empty() ? "" : ", ", i + 1);
     }
+  }
+  if (!full.empty()) {
+    text += Paragraph(
+        fmt::format("! Row {}: less than {:.0f} % of the memory is left for what is not counted "
+                    "(context, libraries' buffers, fragmentation), which hardly fits.",
+                    full, 100 * kSmallMargin));
   }
   text += Paragraph(WhyText(search));
   text += OthersText(search);
@@ -173,6 +177,9 @@ std::string SearchText(const LayoutSearch& search) {
   if (!search.best.empty()) {
     for (const std::string& warning : search.best[0].prediction->warnings) {
       text += Paragraph("! " + warning);
+    }
+    for (const std::string& note : EffectNotes(search.best[0].workload)) {
+      text += Paragraph("! " + note);
     }
   }
   text += "! Every number is modelled: nothing was executed.\n";
