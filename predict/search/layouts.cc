@@ -193,8 +193,7 @@ Result<Layouts> LayoutsOf(const JobOptions& job, const MachineModel& machine) {
   JobOptions without = job;  // of any number of ranks
   without.ranks.reset();
   REPRISE_ASSIGN(const Workload described, DescribeJob(without));
-  static const std::set<std::string> chosen = {"tp",   "pp",      "dp",
-                                               "fsdp", "distributed-optimizer"};
+  static const std::set<std::string> chosen = {"tp", "pp", "dp", "fsdp", "distributed-optimizer"};
   REPRISE_TRY(CheckEffects(job, described, chosen));
   Layouts layouts{.all = LayoutsOfJob(job, described, machine).All()};
   if (layouts.all.empty()) {
