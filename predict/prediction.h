@@ -16,6 +16,9 @@
 
 namespace reprise {
 
+// Of a device's memory there is less than its data sheet says: below this share nothing is safe.
+inline constexpr double kSmallMargin = 0.05;
+
 // The peak of a device. Of a job: of the rank that has the most.
 struct MemoryPrediction {
   std::int64_t peak_bytes = 0;

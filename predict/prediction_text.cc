@@ -118,9 +118,6 @@ std::string PowerText(const Prediction& of) {
       WattsText(of.power->mean_watts), JoulesText(of.power->joules));
 }
 
-// Of a device's memory there is less than its data sheet says: below this share nothing is safe.
-constexpr double kSmallMargin = 0.05;
-
 // ": does not fit, 28.37 GB too much"; empty: the machine's memory is not known.
 std::string FitsText(const MemoryPrediction& memory) {
   if (!memory.of_bytes) {

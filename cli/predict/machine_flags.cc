@@ -16,7 +16,7 @@ void AddMachineFlags(CLI::App& app, MachineRequest& request, const std::string& 
       ->allow_extra_args(false);
   app.add_option("--link", request.slow_links,
                  "NAME=F or NAME@DOMAIN=F: factor on a link's bandwidth, everywhere or of one "
-                 "domain (a node's adapters: the node's number)")
+                 "domain (a node's adapters: the node's number); all=F: of all links")
       ->take_all()
       ->allow_extra_args(false);
   app.add_option_function<std::string>(

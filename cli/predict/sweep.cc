@@ -1,9 +1,7 @@
 // reprise sweep: which layout is best? Many configurations of a job, each predicted.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -12,6 +10,7 @@
 
 #include "cli/predict/job_flags.h"
 #include "cli/predict/machine_flags.h"
+#include "cli/predict/progress_line.h"
 #include "cli/program/commands.h"
 #include "cli/program/given_path.h"
 #include "cli/program/launched_rank.h"
@@ -31,7 +30,7 @@ struct SweepFlags {
   std::vector<std::string> keys;
   MachineRequest machine;
   std::string output, rank_by = "time";
-  bool force = false, json = false, quiet = false;
+  bool force = false, all = false, json = false, quiet = false;
   const CLI::App* app = nullptr;
 };
 
@@ -52,53 +51,14 @@ void AddFlags(CLI::App& app, SweepFlags& flags) {
   AddMachineFlags(app, flags.machine, " (default: as the sweep file says)");
   app.add_option("-o,--output", flags.output, "directory of the tables and the page")->required();
   app.add_flag("--force", flags.force, "replace an existing sweep");
+  app.add_flag("--all", flags.all,
+               "simulate also what does not fit in memory (default: only of sweep files)");
   app.add_option("--rank-by", flags.rank_by, "time, energy or memory (default: time)")
       ->check(CLI::IsMember({"time", "energy", "memory"}));
   AddJobFlags(app, flags.job);
   auto* const quiet = app.add_flag("--quiet", flags.quiet, "no table at the end");
   app.add_flag("--json", flags.json, "the table as one JSON object")->excludes(quiet);
 }
-
-// On a terminal one line that is written over, elsewhere a line every 30 seconds.
-class SweepProgressLine {
- public:
-  void Show(const SweepProgress& progress) {
-    const auto now = Clock::now();
-    if (now - shown_ >= (terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(30))) {
-      shown_ = now;
-      Print(progress, now);
-      shown_any_ = true;
-    }
-    last_ = progress;
-  }
-  ~SweepProgressLine() {
-    if (shown_any_) {
-      Print(last_, Clock::now());
-      fmt::print(stderr, "{}", terminal_ ? "\n" : "");
-    }
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  void Print(const SweepProgress& progress, Clock::time_point now) const {
-    const std::chrono::duration<double> gone = now - started_;
-    const std::size_t left = progress.of - progress.known - progress.simulated;
-    const double seconds = progress.simulated > 0 ? gone.count() * static_cast<double>(left) /
-                                                        static_cast<double>(progress.simulated)
-                                                  : 0;
-    fmt::print(stderr, "{}{} of {} ({} cannot be), {:.0f} s left{}", terminal_ ? "\r" : "",
-               progress.known + progress.simulated, Counted(progress.of, "configuration"),
-               progress.cannot_be, seconds, terminal_ ? "\033[K" : "\n");
-    std::fflush(stderr);
-  }
-
-  const bool terminal_ = ShownOnTerminal(STDERR_FILENO);
-  const Clock::time_point started_ = Clock::now();
-  Clock::time_point shown_ = started_;
-  SweepProgress last_;
-  bool shown_any_ = false;
-};
 
 // Nothing but an earlier sweep may be there.
 Status CheckOutput(const std::string& directory) {
@@ -140,6 +100,9 @@ Result<Sweep> SweepOf(const SweepFlags& flags) {
     return UsageError(
         fmt::format("--{}: the sweep file says what its jobs are; leave it out", name));
   }
+  if (flags.all) {
+    return UsageError("--all: of a sweep file all jobs are simulated; leave it out");
+  }
   REPRISE_ASSIGN(Sweep sweep, ReadSweep(flags.job.what));
   return ChooseJobs(std::move(sweep), flags.keys);
 }
@@ -152,8 +115,8 @@ Result<std::string> ContentOf(const std::string& what) {
 
 // Everything besides the configurations and how they are shown.
 Result<std::string> SettingsOf(const SweepFlags& flags, const std::string& machine) {
-  static const std::set<std::string> others = {"output",  "force",   "json",   "quiet",
-                                               "rank-by", "verbose", "machine"};
+  static const std::set<std::string> others = {"output", "force",   "json",    "quiet",
+                                               "all",    "rank-by", "verbose", "machine"};
   REPRISE_ASSIGN(const std::string job, ContentOf(flags.job.what));
   REPRISE_ASSIGN(const std::string of_machine, ContentOf(machine));
   std::string text = fmt::format("{}\n{}\n{}\n", job, of_machine, VersionText());
@@ -179,14 +142,24 @@ Result<int> RunSweepCommand(SweepFlags& flags) {
   REPRISE_ASSIGN(const std::string settings, SettingsOf(flags, flags.machine.machine));
   Result<SweepTable> table;
   {
-    SweepProgressLine line;
-    table = RunSweep({.sweep = &sweep,
-                      .machine = &machine,
-                      .rank_by = flags.rank_by,
-                      .settings = settings,
-                      .directory = flags.output,
-                      .force = flags.force,
-                      .progress = [&line](const SweepProgress& progress) { line.Show(progress); }});
+    ProgressLine line;
+    table =
+        RunSweep({.sweep = &sweep,
+                  .machine = &machine,
+                  .rank_by = flags.rank_by,
+                  .settings = settings,
+                  .directory = flags.output,
+                  .force = flags.force,
+                  .all = flags.all || IsSweep(flags.job.what),
+                  .progress = [&line](const SweepProgress& progress) {
+                    line.Show({.what = "configuration",
+                               .done = progress.known + progress.cannot_be + progress.too_large +
+                                       progress.simulated,
+                               .known = progress.known + progress.cannot_be + progress.too_large,
+                               .of = progress.of,
+                               .more = fmt::format(" ({} do not fit, {} cannot be)",
+                                                   progress.too_large, progress.cannot_be)});
+                  }});
   }
   if (!table) {
     return tl::unexpected<Error>(table.error());

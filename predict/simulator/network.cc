@@ -73,6 +73,17 @@ Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
   network.factors_.resize(machine.links.size());
   for (const SlowLink& link : slow) {
     const std::optional<std::size_t> level = machine.FindLink(link.name);
+    if (!level && link.name == kAllLinks && !machine.links.empty()) {
+      if (link.domain >= 0) {
+        return UsageError(
+            fmt::format("--link {}@{}: each link has domains of its own; name one, as in {}@{}=F",
+                        kAllLinks, link.domain, machine.links.back().name, link.domain));
+      }
+      for (auto& of_level : network.factors_) {
+        of_level.emplace_back(-1, link.factor);
+      }
+      continue;
+    }
     if (!level) {
       std::vector<std::string> names;
       for (const LinkLevel& known : machine.links) {
@@ -82,9 +93,9 @@ Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
         return UsageError(fmt::format("--link {}: {} is one device, and has no links",
                                       ShownText(link.name), machine.name));
       }
-      return UsageError(fmt::format("--link {}: {} has the links {}{}", ShownText(link.name),
-                                    machine.name, fmt::join(names, ", "),
-                                    DidYouMean(link.name, names)));
+      return UsageError(fmt::format("--link {}: {} has the links {}{}; {} names all of them",
+                                    ShownText(link.name), machine.name, fmt::join(names, ", "),
+                                    DidYouMean(link.name, names), kAllLinks));
     }
     if (link.domain >= 0 && link.domain * machine.DomainDevices(*level) >= ranks) {
       return UsageError(fmt::format("--link {}@{}: the set's ranks are in {} of them, from 0 on",

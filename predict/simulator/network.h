@@ -40,8 +40,11 @@ enum class NetworkModel : std::uint8_t {
   kFlow,       // those that run at the same time, as they come and go; max-min fair
 };
 
+// Of --link: all links of the machine, unless one is called so.
+inline constexpr std::string_view kAllLinks = "all";
+
 // "--link NAME[@DOMAIN]=F": a link's bandwidth times F; DOMAIN: only of that domain of the level
-// below (of a node's adapters: the node's number).
+// below (of a node's adapters: the node's number). "all=F": of all links of the machine.
 struct SlowLink {
   std::string name;
   std::int64_t domain = -1;

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/counted.h"
 #include "core/input_file.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
@@ -312,7 +313,7 @@ Result<std::string> SweepFiguresJson(const SweepTable& table,
   REPRISE_TRY(CheckFigures(figures));
   FigureRows possible;
   for (const SweepRow& row : table.rows) {
-    if (row.possible) {
+    if (row.possible && row.step_time_ns) {
       possible.push_back(&row);
     }
   }
@@ -340,6 +341,11 @@ Result<std::string> SweepFiguresJson(const SweepTable& table,
   std::vector<std::string> warnings = {"Every number is modelled: nothing was executed."};
   for (std::string& warning : SweepWarnings(table)) {
     warnings.push_back(std::move(warning));
+  }
+  if (const std::size_t left_out = CountRows(table).not_simulated; left_out > 0) {
+    warnings.push_back(fmt::format("{} that {} not fit {} in the table alone.",
+                                   Counted(left_out, "configuration"),
+                                   left_out == 1 ? "does" : "do", left_out == 1 ? "is" : "are"));
   }
   const Json json = {
       {"title", table.title}, {"modelled", true}, {"warnings", warnings}, {"parts", parts}};

@@ -1,8 +1,11 @@
-// The page of a sweep: HTML and SVG without scripts, so that it is small and shows everywhere.
+// The page of a sweep: HTML and SVG that show everywhere, and a short script that sorts and filters
+// the table.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "core/counted.h"
 #include "core/shown_text.h"
@@ -23,11 +26,46 @@ body { font: 14px/1.45 system-ui, sans-serif; color: var(--ink); background: var
 h1 { font-size: 1.4em; } svg { width: 100%; height: auto; } svg text { font-size: 12px; fill: var(--dim); }
 .axis { stroke: var(--line); fill: none; } .front { fill: var(--front); } .fits { fill: var(--fits); opacity: .75; }
 .big { fill: none; stroke: var(--dim); opacity: .6; } .path { fill: none; stroke: var(--front); stroke-width: 1.5; }
-svg .label { fill: var(--front); font-weight: 600; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+svg .label { fill: var(--front); font-weight: 600; paint-order: stroke; stroke: var(--back); stroke-width: 4px; }
+.chart, .scroll { overflow-x: auto; } .chart svg { min-width: 46em; }
+th button { all: unset; cursor: pointer; font-weight: 600; } th button:focus-visible { outline: 2px solid var(--front); }
+th[aria-sort=ascending] button::after { content: " ▲"; } th[aria-sort=descending] button::after { content: " ▼"; }
+.filter { display: flex; flex-wrap: wrap; gap: .5em 1.2em; margin: 1em 0; } .filter input[type=search] { font: inherit; width: 16em; max-width: 100%; }
+ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 td, th { padding: .2em .7em; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-td.reason { text-align: left; white-space: normal; min-width: 24em; } tr.off { color: var(--dim); }
+td.reason { text-align: left; white-space: normal; min-width: 20em; } tr.off { color: var(--dim); }
 tr.on td:first-child { color: var(--front); font-weight: 600; } .warning { border-left: 3px solid #bf8700; padding-left: .7em; }
+)";
+
+// Sorts by a column's values, what has none last; shows the rows with all words of the filter.
+constexpr std::string_view kPageScript = R"(
+const body = document.querySelector('tbody'), words = document.getElementById('words'), fits = document.getElementById('fits');
+const value = (row, c) => { const cell = row.cells[c]; return cell && cell.dataset.v !== undefined ? cell.dataset.v : ''; };
+document.querySelectorAll('th button').forEach((button, c) => button.addEventListener('click', () => {
+  const head = button.parentElement, down = head.getAttribute('aria-sort') === 'ascending';
+  document.querySelectorAll('th').forEach(other => other.removeAttribute('aria-sort'));
+  head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+  const order = (a, b) => {
+    const x = value(a, c), y = value(b, c);
+    if (x === '' || y === '') return (x === '') - (y === '');
+    const by = isNaN(x) || isNaN(y) ? x.localeCompare(y) : x - y;
+    return down ? -by : by;
+  };
+  body.append(...[...body.rows].sort(order));
+}));
+const filter = () => {
+  const wanted = words.value.toLowerCase().split(/\s+/).filter(word => word);
+  let shown = 0;
+  for (const row of body.rows) {
+    const text = row.dataset.text.toLowerCase();
+    row.hidden = fits.checked && !row.dataset.fits || !wanted.every(word => (' ' + text + ' ').includes(' ' + word + ' ') || !word.includes('=') && text.includes(word));
+    shown += !row.hidden;
+  }
+  document.getElementById('shown').textContent = `${shown} of ${body.rows.length} rows`;
+};
+words.addEventListener('input', filter);
+fits.addEventListener('change', filter);
+filter();
 )";
 
 std::string HtmlText(std::string_view text) {
@@ -47,16 +85,21 @@ double PageNumber(const std::optional<Number>& number) {
   return number ? static_cast<double>(*number) : std::nan("");
 }
 
-// From 0 to a round number above `most`, in steps of 1, 2 or 5 times a power of ten.
+// Round numbers around `least` and `most`, in steps of 1, 2 or 5 times a power of ten.
 struct PageScale {
-  double most = 1, step = 1;
-  explicit PageScale(double largest) {
-    const double rough = std::max(largest, 1e-12) / 5;
+  double from = 0, to = 1, step = 1;
+  PageScale(double least, double most) {
+    const double room = most > least ? (most - least) / 20 : std::max(std::abs(most), 1e-12) / 10;
+    const double rough = (most - least + 2 * room) / 5;
     const double power = std::pow(10, std::floor(std::log10(rough)));
     const double part = rough / power;
     step = power * (part > 5 ? 10 : part > 2 ? 5 : part > 1 ? 2 : 1);
-    most = step * std::ceil(largest / step);
+    from = std::max(step * std::floor((least - room) / step), 0.0);
+    to = step * std::ceil((most + room) / step);
   }
+  [[nodiscard]] int Ticks() const { return static_cast<int>(std::lround((to - from) / step)) + 1; }
+  [[nodiscard]] double Tick(int i) const { return from + i * step; }
+  [[nodiscard]] double PartOf(double value) const { return (value - from) / (to - from); }
 };
 
 struct PagePoint {
@@ -70,11 +113,8 @@ class SweepChart {
     for (const SweepRow& row : table.rows) {
       const double y =
           table.energy ? PageNumber(row.energy_joules) / 1e3 : PageNumber(row.peak_bytes) / 1e9;
-      const double x = row.possible ? ShownSeconds(table, row) : std::nan("");
-      if (std::isfinite(x) && std::isfinite(y)) {
-        points_.push_back({x, y, &row});
-        largest_x_ = std::max(largest_x_, x);
-        largest_y_ = std::max(largest_y_, y);
+      if (row.step_time_ns && std::isfinite(y)) {
+        points_.push_back({ShownSeconds(table, row), y, &row});
       }
     }
   }
@@ -83,24 +123,28 @@ class SweepChart {
     if (points_.empty()) {
       return {};
     }
-    const PageScale x(largest_x_);
-    const PageScale y(largest_y_);
+    const auto [least_x, most_x] = std::ranges::minmax(points_, {}, &PagePoint::x);
+    const auto [least_y, most_y] = std::ranges::minmax(points_, {}, &PagePoint::y);
+    const PageScale x(least_x.x, most_x.x);
+    const PageScale y(least_y.y, most_y.y);
     const auto at_x = [&](double value) {
-      return kLeft + value / x.most * (kWidth - kLeft - kRight);
+      return kLeft + x.PartOf(value) * (kWidth - kLeft - kRight);
     };
     const auto at_y = [&](double value) {
-      return kHeight - kBottom - value / y.most * (kHeight - kTop - kBottom);
+      return kHeight - kBottom - y.PartOf(value) * (kHeight - kTop - kBottom);
     };
     std::string svg = fmt::format(
         "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{} against time\">\n", kWidth,
         kHeight, table_.energy ? "energy" : "memory");
-    for (double tick = 0; tick <= x.most * 1.0001; tick += x.step) {
+    for (int i = 0; i < x.Ticks(); ++i) {
+      const double tick = x.Tick(i);
       svg += fmt::format(
           "<path class=\"axis\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/><text x=\"{0:.1f}\" y=\"{3:.1f}\" "
           "text-anchor=\"middle\">{4:.4g}</text>\n",
           at_x(tick), kTop, kHeight - kBottom, kHeight - kBottom + 18, tick);
     }
-    for (double tick = 0; tick <= y.most * 1.0001; tick += y.step) {
+    for (int i = 0; i < y.Ticks(); ++i) {
+      const double tick = y.Tick(i);
       svg += fmt::format(
           "<path class=\"axis\" d=\"M{0:.1f} {1:.1f}H{2:.1f}\"/><text x=\"{3:.1f}\" y=\"{4:.1f}\" "
           "text-anchor=\"end\">{5:.4g}</text>\n",
@@ -121,7 +165,17 @@ class SweepChart {
         }
       }
     }
-    return svg + "</svg>\n";
+    // Labels stand in front of all points.
+    for (const PagePoint& point : points_) {
+      if (KindOf(*point.row) == "front") {
+        const bool at_right = at_x(point.x) > kWidth - kRight - 40;
+        svg += fmt::format(
+            "<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+            at_x(point.x) + (at_right ? -8 : 8), at_y(point.y) - 6, at_right ? "end" : "start",
+            point.row->rank.value_or(0));
+      }
+    }
+    return "<div class=\"chart\">" + svg + "</svg></div>\n";
   }
 
  private:
@@ -152,49 +206,89 @@ class SweepChart {
       title += fmt::format("{}{} {}", title.empty() ? "" : ", ", HtmlText(table_.keys[k].name),
                            HtmlText(point.row->values[k]));
     }
-    std::string text = fmt::format(
+    return fmt::format(
         "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.4g} s, {:.4g} "
-        "{}{}</title></circle>",
+        "{}{}</title></circle>\n",
         kind, x, y, kind == "front" ? 5 : 3.5, title, point.x, point.y, table_.energy ? "kJ" : "GB",
         kind == "big" ? ", does not fit" : "");
-    if (kind == "front") {
-      text += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x + 8, y - 6,
-                          point.row->rank.value_or(0));
-    }
-    return text + "\n";
   }
 
   const SweepTable& table_;
   std::vector<PagePoint> points_;
-  double largest_x_ = 0, largest_y_ = 0;
 };
 
-std::string RowOfPage(const SweepTable& table, const SweepRow& row) {
-  std::string html = fmt::format("<tr class=\"{}\"><td>{}</td>",
+// A column of numbers: its head, a row's number (none: nothing is known), how it is shown.
+struct PageColumn {
+  std::string head;
+  std::function<double(const SweepRow& row)> number;
+  const char* format;
+};
+
+std::vector<PageColumn> ColumnsOf(const SweepTable& table) {
+  const auto share = [](auto SweepRow::*part) {
+    return [part](const SweepRow& row) {
+      return 100 * PageNumber(row.*part) / PageNumber(row.step_time_ns);
+    };
+  };
+  std::vector<PageColumn> columns = {
+      {SecondsLabel(table),
+       [&table](const SweepRow& row) {
+         return row.step_time_ns ? ShownSeconds(table, row) : std::nan("");
+       },
+       "{:.4g}"},
+      {table.tokens ? "tokens/s" : "samples/s",
+       [](const SweepRow& row) {
+         return PageNumber(row.tokens_per_second ? row.tokens_per_second : row.samples_per_second);
+       },
+       "{:.0f}"},
+      {"MFU, %", [](const SweepRow& row) { return 100 * PageNumber(row.mfu); }, "{:.1f}"},
+      {"HFU, %", [](const SweepRow& row) { return 100 * PageNumber(row.hfu); }, "{:.1f}"},
+      {"peak, GB", [](const SweepRow& row) { return PageNumber(row.peak_bytes) / 1e9; }, "{:.2f}"},
+      {"left, GB", [](const SweepRow& row) { return PageNumber(row.LeftBytes()) / 1e9; },
+       "{:.2f}"}};
+  if (table.energy) {
+    columns.push_back({"energy, kJ",
+                       [](const SweepRow& row) { return PageNumber(row.energy_joules) / 1e3; },
+                       "{:.4g}"});
+    columns.push_back({"W a device, mean",
+                       [](const SweepRow& row) { return PageNumber(row.mean_watts); }, "{:.0f}"});
+    columns.push_back(
+        {"highest", [](const SweepRow& row) { return PageNumber(row.peak_watts); }, "{:.0f}"});
+    columns.push_back({"kW in all",
+                       [](const SweepRow& row) {
+                         return PageNumber(row.mean_watts) * PageNumber(row.ranks) / 1e3;
+                       },
+                       "{:.1f}"});
+  }
+  columns.push_back({"bubble, %", share(&SweepRow::bubble_ns), "{:.1f}"});
+  columns.push_back({"transfers alone, %", share(&SweepRow::exposed_communication_ns), "{:.1f}"});
+  return columns;
+}
+
+std::string RowOfPage(const SweepTable& table, const std::vector<PageColumn>& columns,
+                      const SweepRow& row) {
+  std::string html = fmt::format("<tr class=\"{}\" data-text=\"{}\"{}><td{}>{}</td>",
                                  row.pareto   ? "on"
                                  : row.Fits() ? "in"
                                               : "off",
-                                 row.rank ? std::to_string(*row.rank) : "–");
+                                 HtmlText(ConfigurationText(table.keys, row.values)),
+                                 row.Fits() ? " data-fits=\"1\"" : "",
+                                 row.rank ? fmt::format(" data-v=\"{}\"", *row.rank) : "",
+                                 row.rank       ? std::to_string(*row.rank)
+                                 : row.possible ? "does not fit"
+                                                : "–");
   for (const std::string& value : row.values) {
-    html += fmt::format("<td>{}</td>", HtmlText(value));
+    html += fmt::format("<td data-v=\"{0}\">{0}</td>", HtmlText(value));
   }
   if (!row.possible) {
     return html + fmt::format("<td class=\"reason\" colspan=\"{}\">cannot be: {}</td></tr>\n",
-                              table.energy ? 8 : 7, HtmlText(row.reason));
+                              columns.size(), HtmlText(row.reason));
   }
-  html += fmt::format("<td>{:.4g}</td><td>{:.2f}</td>", ShownSeconds(table, row),
-                      PageNumber(row.peak_bytes) / 1e9);
-  if (table.energy) {
-    html += fmt::format("<td>{:.4g}</td>", PageNumber(row.energy_joules) / 1e3);
-  }
-  html += fmt::format(
-      "<td>{:.0f}</td>",
-      PageNumber(row.tokens_per_second ? row.tokens_per_second : row.samples_per_second));
-  for (const auto& share : {row.mfu, row.hfu}) {
-    html += share ? fmt::format("<td>{:.1f} %</td>", 100 * *share) : "<td>–</td>";
-  }
-  for (const auto& ns : {row.bubble_ns, row.exposed_communication_ns}) {
-    html += fmt::format("<td>{:.1f} %</td>", 100 * PageNumber(ns) / PageNumber(row.step_time_ns));
+  for (const PageColumn& column : columns) {
+    const double number = column.number(row);
+    html += std::isfinite(number) ? fmt::format("<td data-v=\"{:.9g}\">{}</td>", number,
+                                                fmt::format(fmt::runtime(column.format), number))
+                                  : "<td>–</td>";
   }
   return html + "</tr>\n";
 }
@@ -205,7 +299,7 @@ std::string SweepPage(const SweepTable& table) {
   const SweepCounts counts = CountRows(table);
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\" data-ready=\"true\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{0}</title>\n<style>{1}</style></head><body>\n<h1>{0}</h1>\n",
       HtmlText(table.title), kPageStyle);
   for (const std::string& warning : SweepWarnings(table)) {
@@ -213,27 +307,41 @@ std::string SweepPage(const SweepTable& table) {
   }
   html += fmt::format(
       "<p>Every time is modelled: nothing was executed. {}: {} fit in memory, {} do "
-      "not, {} cannot be. Ranked by {}.</p>\n",
-      Counted(table.rows.size(), "configuration"), counts.fit, counts.do_not_fit, counts.cannot_be,
-      table.rank_by);
+      "not{}, {} cannot be. Ranked by {}.</p>\n",
+      Counted(table.rows.size(), "configuration"), counts.fit, counts.do_not_fit,
+      counts.not_simulated > 0
+          ? fmt::format(" ({} by an estimate of memory, without times)", counts.not_simulated)
+          : "",
+      counts.cannot_be, table.rank_by);
   html += SweepChart(table).Svg();
   html += fmt::format(
       "<p>Blue: the Pareto front, with ranks; no other configuration that fits is better in time "
-      "and in {}. Rings: what does not fit.</p>\n<div class=\"scroll\"><table><thead><tr>"
-      "<th>rank</th>",
-      table.energy ? "energy" : "memory");
+      "and in {}. Rings: what does not fit. Axes need not begin at 0.</p>\n"
+      "<p class=\"filter\"><label>rows with <input id=\"words\" type=\"search\" "
+      "placeholder=\"{}\"></label> <label><input id=\"fits\" type=\"checkbox\"> only what fits"
+      "</label> <span id=\"shown\"></span></p>\n"
+      "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>",
+      table.energy ? "energy" : "memory",
+      table.rows.empty()
+          ? ""
+          : HtmlText(ConfigurationText({table.keys.front()}, {table.rows.front().values.front()})));
+  const std::vector<PageColumn> columns = ColumnsOf(table);
+  std::vector<std::string> heads = {"rank"};
   for (const SweepKey& key : table.keys) {
-    html += fmt::format("<th>{}</th>", HtmlText(key.name));
+    heads.push_back(key.name);
   }
-  html += fmt::format(
-      "<th>{}</th><th>peak, GB</th>{}<th>{}</th><th>MFU</th><th>HFU</th><th>bubble</th>"
-      "<th>transfers alone</th></tr></thead><tbody>\n",
-      SecondsLabel(table), table.energy ? "<th>energy, kJ</th>" : "",
-      table.tokens ? "tokens/s" : "samples/s");
+  for (const PageColumn& column : columns) {
+    heads.push_back(column.head);
+  }
+  for (const std::string& head : heads) {
+    html += fmt::format("<th><button type=\"button\">{}</button></th>", HtmlText(head));
+  }
+  html += "</tr></thead><tbody>\n";
   for (const SweepRow& row : table.rows) {
-    html += RowOfPage(table, row);
+    html += RowOfPage(table, columns, row);
   }
-  return html + "</tbody></table></div>\n</body></html>\n";
+  return html +
+         fmt::format("</tbody></table></div>\n<script>{}</script>\n</body></html>\n", kPageScript);
 }
 
 }  // namespace reprise

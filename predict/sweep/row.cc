@@ -63,6 +63,7 @@ constexpr RowField kPredictedFields[] = {
     {"unknown_share", &R::unknown_share},
     {"default_share", &R::default_share},
     {"without_rate", &R::without_rate},
+    {"simulated", &R::simulated},
     {"fits", &R::fits},
     {"peak_bytes", &R::peak_bytes},
     {"of_bytes", &R::of_bytes},
@@ -143,8 +144,17 @@ void DescribeJob(const Workload& w, SweepRow& row) {
   row.micro_batches = w.micro_batches();
 }
 
+void TakeEstimate(const JobEstimate& estimate, const MachineModel& machine, SweepRow& row) {
+  row.possible = true;
+  row.simulated = row.fits = false;
+  row.machine = machine.name;
+  row.peak_bytes = std::llround(estimate.peak_bytes);
+  row.of_bytes = std::llround(machine.device.memory_bytes.value);
+}
+
 void TakePrediction(const Prediction& of, SweepRow& row) {
   row.possible = true;
+  row.simulated = true;
   row.tokens = of.tokens;
   row.samples = of.samples;
   if (of.tokens > 0 && of.energy_joules) {
@@ -197,6 +207,7 @@ Json RowJson(const std::vector<SweepKey>& keys, const SweepRow& row) {
   }
   if (row.possible) {
     AddFields(kPredictedFields, row, json);
+    json["left_bytes"] = row.LeftBytes();
     if (row.mean_watts) {
       AddFields(kPowerFields, row, json);
     }
@@ -252,7 +263,7 @@ Result<SweepRow> ParseRow(const std::vector<SweepKey>& keys, const Json& json,
       !TakeFields(kPredictedFields, rest, row) || !TakeFields(kPowerFields, rest, row)) {
     return wrong("numbers");
   }
-  if (row.possible && (!row.step_time_ns || *row.step_time_ns <= 0)) {
+  if (row.possible && row.simulated.value_or(true) && row.step_time_ns.value_or(0) <= 0) {
     return wrong("step_time_ns");
   }
   return row;

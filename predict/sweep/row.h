@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "core/result.h"
+#include "predict/machine/machine.h"
 #include "predict/prediction.h"
+#include "predict/search/estimate.h"
 #include "predict/sweep/sweep.h"
 
 namespace reprise {
@@ -40,6 +42,9 @@ struct SweepRow {
   std::optional<std::int64_t> device_time_ns, linked_device_time_ns;
   std::optional<double> unknown_share, default_share;
   std::string without_rate;
+  // false: what does not fit by an estimate of its memory (predict/search/estimate.h), and has no
+  // times.
+  std::optional<bool> simulated;
   std::optional<bool> fits;
   std::optional<std::int64_t> peak_bytes, of_bytes;
 
@@ -48,11 +53,18 @@ struct SweepRow {
   bool pareto = false;
 
   [[nodiscard]] bool Fits() const { return possible && fits.value_or(false); }
+  // Of a device's memory what is left; negative: what is lacking.
+  [[nodiscard]] std::optional<std::int64_t> LeftBytes() const {
+    return peak_bytes && of_bytes ? std::optional(*of_bytes - *peak_bytes) : std::nullopt;
+  }
 };
 
 void DescribeJob(const Workload& workload, SweepRow& row);
 // The row is possible then.
 void TakePrediction(const Prediction& prediction, SweepRow& row);
+
+// The row is possible then, and does not fit.
+void TakeEstimate(const JobEstimate& estimate, const MachineModel& machine, SweepRow& row);
 
 [[nodiscard]] nlohmann::ordered_json RowJson(const std::vector<SweepKey>& keys,
                                              const SweepRow& row);

@@ -13,6 +13,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "core/file_descriptor.h"
 #include "core/input_file.h"
@@ -22,6 +24,8 @@
 #include "core/text.h"
 #include "et_schema/output_file.h"
 #include "et_schema/trace_set.h"
+#include "predict/search/estimate.h"
+#include "predict/simulator/network.h"
 #include "predict/sweep/figures.h"
 #include "report/page/html.h"
 
@@ -54,20 +58,29 @@ std::optional<std::string_view> RowOfLine(std::string_view line) {
 
 class SweepRun {
  public:
-  explicit SweepRun(const SweepRequest& request) : request_(request), sweep_(*request.sweep) {}
+  explicit SweepRun(const SweepRequest& request)
+      : request_(request), sweep_(*request.sweep), estimator_(*request.machine) {}
 
   Result<SweepTable> Run() {
+    for (const SweepJob& job : sweep_.jobs) {
+      workloads_.push_back(MakeJob(job.options));
+    }
+    REPRISE_TRY(CheckMachine());
     REPRISE_TRY(LockDirectory());
     REPRISE_TRY(OpenRows());
-    std::vector<std::size_t> missing;
+    std::vector<std::size_t> possible;
+    progress_.of = sweep_.jobs.size();
     for (std::size_t i = 0; i < sweep_.jobs.size(); ++i) {
-      if (!done_.contains(TextOf(i))) {
-        missing.push_back(i);
+      if (done_.contains(TextOf(i))) {
+        ++progress_.known;
+      } else if (workloads_[i]) {
+        possible.push_back(i);
+      } else {
+        ++progress_.cannot_be;
+        Finish(i, {.values = sweep_.jobs[i].values, .reason = workloads_[i].error().message});
       }
     }
-    progress_.of = sweep_.jobs.size();
-    progress_.known = progress_.of - missing.size();
-    ForEachInParallel(missing.size(), [&](std::size_t i) { Simulate(missing[i]); });
+    ForEachInParallel(possible.size(), [&](std::size_t i) { Simulate(possible[i]); });
     REPRISE_TRY(std::move(status_));
     file_.close();
     if (!file_) {
@@ -124,6 +137,9 @@ class SweepRun {
             origin));
       }
       REPRISE_ASSIGN(SweepRow row, ParseRow(sweep_.keys, ParseJson<Json>(*of_line, false), origin));
+      if (request_.all && row.possible && !row.step_time_ns) {
+        continue;  // was not simulated
+      }
       std::string configuration = ConfigurationText(sweep_.keys, row.values);
       done_.insert_or_assign(std::move(configuration), std::move(row));
     }
@@ -133,7 +149,7 @@ class SweepRun {
   Status OpenRows() {
     std::error_code error;
     const Json header = {
-        {"format", "reprise-sweep"}, {"version", 3}, {"settings", request_.settings}};
+        {"format", "reprise-sweep"}, {"version", 4}, {"settings", request_.settings}};
     if (fs::exists(RowsPath(), error) && !request_.force) {
       REPRISE_TRY(ReadRows(header));
     }
@@ -157,30 +173,69 @@ class SweepRun {
     file_.flush();  // an interrupted sweep continues from here
   }
 
-  Result<Prediction> Predict(std::size_t i, SweepRow& row) const {
-    REPRISE_ASSIGN(const Workload workload, MakeJob(sweep_.jobs[i].options));
-    DescribeJob(workload, row);
-    return PredictJob(*request_.machine, workload, {});
+  // What is wrong for all of them: too few devices, a link or rank that is not there.
+  [[nodiscard]] Status CheckMachine() const {
+    std::set<std::int64_t> ranks;
+    for (const Result<Workload>& workload : workloads_) {
+      if (workload) {
+        ranks.insert(workload->layout.ranks());
+      }
+    }
+    if (ranks.empty()) {
+      return {};
+    }
+    const ScaleOptions& options = request_.machine->options;
+    REPRISE_TRY(
+        SlowFactors(options.slow_ranks, static_cast<std::size_t>(*ranks.rbegin()), "ranks"));
+    if (!Network::Create(*options.to, *ranks.begin(), options.slow_links)) {
+      REPRISE_TRY(Network::Create(*options.to, *ranks.rbegin(), options.slow_links));
+    }
+    return {};
+  }
+
+  // Whether the job does not fit by the estimate.
+  Result<bool> IsTooLarge(const Workload& workload, SweepRow& row) {
+    const MachineModel& machine = *request_.machine->options.to;
+    if (request_.all) {
+      return false;
+    }
+    REPRISE_ASSIGN(const JobEstimate estimate, estimator_.Estimate(workload));
+    if (estimate.peak_bytes <= machine.device.memory_bytes.value) {
+      return false;
+    }
+    TakeEstimate(estimate, machine, row);
+    return true;
   }
 
   void Simulate(std::size_t i) {
+    const Workload& workload = *workloads_[i];
     SweepRow row = {.values = sweep_.jobs[i].values};
-    const Result<Prediction> prediction = Predict(i, row);
-    if (prediction) {
-      TakePrediction(*prediction, row);
-    } else {
-      row.reason = prediction.error().message;
+    DescribeJob(workload, row);
+    const bool simulates = !IsTooLarge(workload, row).value_or(false);
+    Result<Prediction> prediction;
+    if (simulates) {
+      prediction = PredictJob(*request_.machine, workload, {});
+      if (prediction) {
+        TakePrediction(*prediction, row);
+      } else {
+        row.reason = prediction.error().message;
+      }
     }
     const std::lock_guard lock(mutex_);
     if (!prediction && prediction.error().kind == ErrorKind::kEnvironment) {
       status_ = status_ ? Status(tl::unexpected<Error>(prediction.error())) : status_;
       return;
     }
-    Place(i, row);
-    WriteRow(row);
-    ++progress_.simulated;
+    progress_.too_large += simulates ? 0 : 1;
+    progress_.simulated += simulates && prediction ? 1 : 0;
     progress_.cannot_be += prediction ? 0 : 1;
-    done_.insert_or_assign(TextOf(i), std::move(row));
+    Finish(i, std::move(row));
+  }
+
+  void Finish(std::size_t place, SweepRow&& row) {
+    Place(place, row);
+    WriteRow(row);
+    done_.insert_or_assign(TextOf(place), std::move(row));
     if (request_.progress) {
       request_.progress(progress_);
     }
@@ -230,7 +285,9 @@ class SweepRun {
 
   const SweepRequest& request_;
   const Sweep& sweep_;
-  FileDescriptor directory_;  // holds the lock
+  JobEstimator estimator_;
+  std::vector<Result<Workload>> workloads_;  // by job: checked, or why it cannot be
+  FileDescriptor directory_;                 // holds the lock
   std::ofstream file_;
   std::map<std::string, SweepRow> done_;  // by configuration
   SweepProgress progress_;
@@ -242,6 +299,11 @@ class SweepRun {
 
 Result<SweepTable> RunSweep(const SweepRequest& request) {
   REPRISE_TRY(request.machine->CheckWithoutTimes(/*job=*/true));
+  if (request.rank_by == "energy" && !HasPower(request.machine->options.to->device)) {
+    return UsageError(
+        "--rank-by energy: the machine says nothing of power, so that no configuration has an "
+        "energy");
+  }
   // Thousands of jobs are made and dropped: memory that goes back to the system each time would
   // come back page by page.
   mallopt(M_MMAP_THRESHOLD, 1 << 30);

@@ -19,9 +19,10 @@ inline constexpr char kSweepCsvFile[] = "sweep.csv", kSweepPageFile[] = "index.h
 
 struct SweepProgress {
   std::size_t known = 0;      // rows of an earlier sweep
-  std::size_t simulated = 0;  // since
-  std::size_t of = 0;         // all rows
-  std::size_t cannot_be = 0;  // of the simulated ones
+  std::size_t cannot_be = 0;  // since
+  std::size_t too_large = 0;  // by the estimate of their memory
+  std::size_t simulated = 0;
+  std::size_t of = 0;  // all rows
 };
 
 struct SweepRequest {
@@ -32,13 +33,15 @@ struct SweepRequest {
   std::string settings;
   std::string directory;  // made, or of an earlier sweep; the caller has checked that
   bool force = false;     // an earlier sweep's rows are dropped
+  bool all = false;       // simulates also what does not fit
   std::function<void(const SweepProgress& progress)> progress;  // from any thread, one at a time
 };
 
 // Writes kSweepRowsFile while it runs, then the tables, the page and the figures. Jobs that cannot
-// be stand in the table with the reason: that is no error, unless none can be (bad input). Usage:
-// the directory holds a sweep with other settings, or another process writes one. Bad input: a row
-// of an earlier sweep is damaged.
+// be stand in the table with the reason: that is no error, unless none can be (bad input). Jobs
+// that do not fit by an estimate have their memory in the table, and no times. Usage: ranked by an
+// energy that the machine does not tell, the directory holds a sweep with other settings, or
+// another process writes one. Bad input: a row of an earlier sweep is damaged.
 [[nodiscard]] Result<SweepTable> RunSweep(const SweepRequest& request);
 
 }  // namespace reprise

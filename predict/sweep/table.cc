@@ -19,6 +19,7 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr std::size_t kShownRows = 20;
 constexpr std::int64_t kShownOfModel = 5;
+constexpr std::size_t kShownTooLarge = 5;
 
 template <typename Number>
 double NumberOf(const std::optional<Number>& number) {
@@ -37,6 +38,7 @@ double MemoryOf(const SweepRow& row) { return NumberOf(row.peak_bytes); }
 
 double MeasureOf(const SweepTable& table, const SweepRow& row) {
   return !row.possible               ? kNever
+         : !row.Fits()               ? MemoryOf(row)
          : table.rank_by == "energy" ? EnergyOf(row)
          : table.rank_by == "memory" ? MemoryOf(row)
                                      : TimeOf(row);
@@ -45,7 +47,7 @@ double MeasureOf(const SweepTable& table, const SweepRow& row) {
 bool SameAmounts(const std::vector<SweepRow>& rows) {
   std::set<double> amounts;
   for (const SweepRow& row : rows) {
-    if (row.possible) {
+    if (row.possible && row.step_time_ns) {
       amounts.insert(AmountOf(row));
     }
   }
@@ -88,6 +90,28 @@ std::string NumberText(const std::optional<double>& number, double factor, int d
   return number ? fmt::format("{:.{}f}", *number * factor, digits) : "-";
 }
 
+// Gigabytes; negative: what is lacking.
+std::string LeftText(const SweepRow& row) {
+  const auto left = row.LeftBytes();
+  return left ? fmt::format("{:.2f}", static_cast<double>(*left) / 1e9) : "-";
+}
+
+// What does not fit, by how much.
+std::string TooLargeText(const SweepTable& table, std::size_t count) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const SweepRow& row : table.rows) {
+    if (row.possible && !row.Fits() && shown < kShownTooLarge) {
+      text += fmt::format("  {} GB: {}\n", LeftText(row),
+                          ShownText(ConfigurationText(table.keys, row.values)));
+      ++shown;
+    }
+  }
+  return count == 0 ? ""
+                    : fmt::format("\nWhat does not fit, and how much it lacks:\n{}{}", text,
+                                  count > shown ? fmt::format("  … {} more\n", count - shown) : "");
+}
+
 }  // namespace
 
 Status RankRows(SweepTable& table) {
@@ -97,7 +121,9 @@ Status RankRows(SweepTable& table) {
   table.tokens =
       std::ranges::any_of(rows, [](const SweepRow& row) { return row.tokens.value_or(0) > 0; });
   table.same_batch = SameAmounts(rows);
-  if (table.rank_by == "energy" && !table.energy) {
+  const bool timed =
+      std::ranges::any_of(rows, [](const SweepRow& row) { return row.step_time_ns.has_value(); });
+  if (table.rank_by == "energy" && !table.energy && timed) {
     return UsageError(
         "--rank-by energy: the machine says nothing of power, so that no configuration has an "
         "energy");
@@ -139,6 +165,7 @@ SweepCounts CountRows(const SweepTable& table) {
   SweepCounts counts;
   for (const SweepRow& row : table.rows) {
     (!row.possible ? counts.cannot_be : row.Fits() ? counts.fit : counts.do_not_fit) += 1;
+    counts.not_simulated += row.possible && !row.step_time_ns ? 1 : 0;
   }
   return counts;
 }
@@ -167,19 +194,25 @@ std::string SweepText(const SweepTable& table) {
   }
   text += "  ! Every time is modelled: nothing was executed.\n";
   const SweepCounts counts = CountRows(table);
-  text += fmt::format("{} fit in memory, {} do not, {} cannot be\n\n", counts.fit,
-                      counts.do_not_fit, counts.cannot_be);
+  text +=
+      fmt::format("{} fit in memory, {} do not{}, {} cannot be\n\n", counts.fit, counts.do_not_fit,
+                  counts.not_simulated > 0
+                      ? fmt::format(" ({} of them estimated, not simulated)", counts.not_simulated)
+                      : "",
+                  counts.cannot_be);
   std::vector<std::vector<std::string>> cells = {{"rank"}};
   for (const SweepKey& key : table.keys) {
     cells[0].push_back(key.name);
   }
-  cells[0].insert(cells[0].end(), {SecondsLabel(table), "peak, GB"});
+  cells[0].insert(cells[0].end(), {SecondsLabel(table), "peak, GB", "left"});
   if (table.energy) {
     cells[0].emplace_back("energy, kJ");
   }
   const bool power = table.energy && table.several_models;
   if (power) {
     cells[0].insert(cells[0].end(), {"tokens/J", "mean, W", "peak, W", "max, C", "throttled"});
+  } else if (table.energy) {
+    cells[0].emplace_back("mean, W");
   }
   cells[0].insert(cells[0].end(), {"MFU", "front"});
   const std::vector<const SweepRow*> best = BestRows(table);
@@ -190,6 +223,7 @@ std::string SweepText(const SweepTable& table) {
     }
     line.push_back(fmt::format("{:.4g}", ShownSeconds(table, *row)));
     line.push_back(fmt::format("{:.2f}", MemoryOf(*row) / 1e9));
+    line.push_back(LeftText(*row));
     if (table.energy) {
       line.push_back(fmt::format("{:.4g}", NumberOf(row->energy_joules) / 1e3));
     }
@@ -199,6 +233,8 @@ std::string SweepText(const SweepTable& table) {
       line.push_back(NumberText(row->peak_watts, 1, 0));
       line.push_back(NumberText(row->max_celsius, 1, 1));
       line.push_back(NumberText(row->throttled_share, 100, 1) + " %");
+    } else if (table.energy) {
+      line.push_back(NumberText(row->mean_watts, 1, 0));
     }
     line.push_back(row->mfu ? NumberText(row->mfu, 100, 1) + " %" : "-");
     line.emplace_back(row->pareto ? "*" : "");
@@ -220,7 +256,7 @@ std::string SweepText(const SweepTable& table) {
   if (counts.fit > best.size()) {
     text += fmt::format("… {} more\n", counts.fit - best.size());
   }
-  return text;
+  return text + TooLargeText(table, counts.do_not_fit);
 }
 
 }  // namespace reprise

@@ -27,11 +27,11 @@ struct SweepTable {
   bool tokens = false;     // a model of language
 };
 
-// Sorts, of each model: what fits in memory first, by `rank_by`, then what does not, then what
-// cannot be. Sets `rank` (nothing for what does not fit) and `pareto`: no other row that fits is
-// better in time and in energy (without energies: memory), and none equal in one is better in the
-// other. Time and energy count for a token, or sample: batches may differ. Usage error: ranked by
-// an energy that no row has.
+// Sorts, of each model: what fits in memory first, by `rank_by`, then what does not, what lacks the
+// least first, then what cannot be. Sets `rank` (nothing for what does not fit) and `pareto`: no
+// other row that fits is better in time and in energy (without energies: memory), and none equal in
+// one is better in the other. Time and energy count for a token, or sample: batches may differ.
+// Usage error: ranked by an energy that no row has.
 [[nodiscard]] Status RankRows(SweepTable& table);
 
 // Of a row: seconds of a step, or, where rows differ in their batch, of a million tokens (samples).
@@ -40,6 +40,7 @@ struct SweepTable {
 
 struct SweepCounts {
   std::size_t fit = 0, do_not_fit = 0, cannot_be = 0;
+  std::size_t not_simulated = 0;  // of what does not fit
 };
 [[nodiscard]] SweepCounts CountRows(const SweepTable& table);
 // What a reader must know first: empty if there is nothing.

@@ -12,7 +12,7 @@ namespace reprise {
 namespace {
 
 constexpr char kTableFormat[] = "reprise-sweep";
-constexpr int kTableVersion = 2;
+constexpr int kTableVersion = 3;
 
 std::string CsvText(const Json& value) {
   return value.is_null()     ? ""

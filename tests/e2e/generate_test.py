@@ -236,10 +236,10 @@ class Generate(program.ProgramTest):
         for change, needle in (({"layout": {"tp": 3}}, "does not divide 8 attention heads"),
                                ({"layout": {"dp": 3}}, "a global batch of 8 is not a multiple of 6"),
                                ({"layout": {"pp": 5}}, "but 4 layers: a stage needs a layer"),
-                               ({"layout": {"tp": -1}}, "\"tp\" is -1; expected 1 to"),
+                               ({"layout": {"tp": -1}}, "\"layout.tp\" is -1; expected 1 to"),
                                ({"layout": {"dp": 2**62}}, "expected 1 to"),
                                ({"layout": {"pp": 2, "layers_per_stage": [1, 1]}}, "adds up to 2"),
-                               ({"batch": {"global": 0, "micro": 1}}, "\"global_batch\" is 0")):
+                               ({"batch": {"global": 0, "micro": 1}}, "\"batch.global\" is 0")):
             description = {**small, **change}
             path = self.dir / "small.json"
             path.write_text(json.dumps(description))

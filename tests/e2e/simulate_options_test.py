@@ -38,6 +38,8 @@ class OptionsTest(ProgramTest):
             (["dlrm-small", *A100, "--json", "--ep", "2"], USAGE, "--ep has no effect", "data parallelism (4)"),
             (["llama-small", *A100, "--json", "--fsdp", "--distributed-optimizer"], USAGE,
              "--distributed-optimizer has no effect", "fsdp divides already"),
+            ([*job, "--cp", "2", "--recompute", "selective"], USAGE, "--recompute has no effect", "take full"),
+            ([*job, "--global-batch", "3000000000"], USAGE, "--global-batch is 3000000000; expected 1 to"),
             ([*job, "--tp", "1", "--overlap", "tp"], USAGE, "--overlap has no effect", "tp is 1"),
             ([*job, "--dp", "1", "--overlap", "grad"], USAGE, "--overlap has no effect", "dp is 1"),
             (["mixtral-small", *A100, "--json", "--overlap", "param"], USAGE, "give --fsdp or --distributed-optimizer"),
@@ -53,6 +55,12 @@ class OptionsTest(ProgramTest):
             ([*job, "--seed", "-1"], USAGE, "--seed", "at least 0"),
         ], "predict")
         self.run_program("predict", *job, "--tp", "1", "--dp", "2", "--overlap", "tp,grad")
+        # It has an effect, but not the one that it is for: said with the prediction.
+        note = "--recompute selective takes time and saves no memory"
+        selective = self.run_json("predict", *job[:-1], "--recompute", "selective")
+        self.assertIn(note, " ".join(selective["warnings"]))
+        self.assertGreaterEqual(selective["memory"]["peak_bytes"], 0.99 * self.run_json("predict", *job[:-1])["memory"]["peak_bytes"])
+        self.assertNotIn(note, self.run_program("predict", "megatron-22b", *A100, "--layers-per-stage", "48").stdout)
 
     def test_options_without_effect_on_a_sweep(self):
         job = ["gpt-small", *A100, "-o", self.dir / "out"]

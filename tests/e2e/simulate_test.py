@@ -8,6 +8,7 @@ import sqlite3
 import sys
 
 import browser
+import pages
 import program
 from program import TRACES, ProgramTest
 
@@ -366,6 +367,7 @@ class SimulateTest(ProgramTest):
                              [row["configuration"] for row in rows])
         # A sweep that was ended in the middle of a line goes on: what is there is taken, and nothing else.
         lines = (self.dir / "sweep" / "rows.jsonl").read_text().splitlines(keepends=True)
+        lines = [lines[0], *(line for line in lines if '"possible":true' in line)]
         marked = json.loads(lines[1])["row"]
         marked["step_time_ns"] = 7
         changed = json.loads(lines[1]) | {"row": marked}
@@ -382,13 +384,25 @@ class SimulateTest(ProgramTest):
         # What does not fit comes after what does.
         middle = sorted(row["peak_bytes"] for row in rows[:16])[7]
         tight = self.sweep(*keys, "--force", "--rank-by", "memory", "--set", f"device.memory.capacity={middle / 1e6}MB")
-        self.assertIn("do not, 8 cannot be", tight.stdout)
+        self.assertRegex(tight.stdout, r"\d+ do not \(\d+ of them estimated, not simulated\), 8 cannot be")
+        self.assertIn("how much it lacks:", tight.stdout)
         rows = json.loads((self.dir / "sweep" / "sweep.json").read_text())["configurations"]
         fits = [row["fits"] for row in rows]
         self.assertEqual(fits, sorted(fits, reverse=True))
         self.assertIn(False, [row["fits"] for row in rows if row["possible"]])
+        # The estimate is of the peak that a simulation has, and not above it.
+        every = ["--set", f"device.memory.capacity={middle / 1e6}MB", "--all", "--json"]
+        simulated = json.loads(self.sweep(*keys, "--rank-by", "memory", *every).stdout)["configurations"]
+        peaks = {row["configuration"]: row["peak_bytes"] for row in simulated if row["possible"]}
+        for row in rows:
+            if row["possible"]:
+                self.assertEqual(row["left_bytes"], row["of_bytes"] - row["peak_bytes"])
+                self.assertEqual(row["simulated"], row["step_time_ns"] is not None)
+                self.assertLessEqual(row["peak_bytes"], peaks[row["configuration"]])
+                self.assertGreater(row["peak_bytes"], 0.8 * peaks[row["configuration"]])
+        self.assertEqual([row["simulated"] for row in simulated if row["possible"]], [True] * 16)
         self.assertEqual(len([row for row in rows if row["rank"]]), sum(fits))
-        self.page_of_a_sweep(rows)
+        self.page_of_a_sweep(simulated)
 
     def page_of_a_sweep(self, rows):
         with browser.Page() as page:
@@ -400,6 +414,37 @@ class SimulateTest(ProgramTest):
                 self.assertEqual(page.evaluate(f"document.querySelectorAll('circle.{kind}').length"), count, kind)
             self.assertEqual(page.evaluate("document.querySelectorAll('td.reason').length"),
                              sum(not row["possible"] for row in rows))
+            heads = page.evaluate("[...document.querySelectorAll('th')].map(e => e.textContent)")
+            for head in ("rank", "tp", "pp", "recompute", "overlap", "left, GB", "W a device, mean", "kW in all"):
+                self.assertIn(head, heads)
+            # A click sorts, a second one turns the order; what has no value comes last.
+            column = heads.index("left, GB")
+            values = f"[...document.querySelectorAll('tbody tr')].map(r => (r.cells[{column}]?.dataset.v ?? ''))"
+            click = f"document.querySelectorAll('th button')[{column}].click()"
+            page.evaluate(click)
+            up = [float(value) for value in page.evaluate(values) if value]
+            self.assertEqual((up, len(up)), (sorted(up), sum(row["possible"] for row in rows)))
+            page.evaluate(click)
+            self.assertEqual([float(value) for value in page.evaluate(values) if value], up[::-1])
+            shown = "[...document.querySelectorAll('tbody tr')].filter(r => !r.hidden).map(r => r.dataset.text)"
+            page.evaluate("words.value = 'tp=2 full'; words.dispatchEvent(new Event('input'))")
+            self.assertEqual(sorted(page.evaluate(shown)),
+                             sorted(row["configuration"] for row in rows if row["tp"] == "2" and row["recompute"] == "full"))
+            page.evaluate("words.value = ''; fits.checked = true; fits.dispatchEvent(new Event('change'))")
+            self.assertEqual(len(page.evaluate(shown)), sum(row["fits"] for row in rows))
+            # Labels stand in front of points, and all points within the axes.
+            self.assertTrue(page.evaluate("[...document.querySelectorAll('text.label')].every(t => !t.nextElementSibling "
+                                          "|| t.nextElementSibling.matches('.label'))"))
+            pages.shot(page, "sweep")
+        for width in (380, 1280):
+            with browser.Page() as page:
+                page.resize(width, 800)
+                page.open(self.dir / "sweep" / "index.html")
+                self.assertEqual(page.problems, [])
+                # The page is as wide as the window; what is wider scrolls by itself.
+                self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), width)
+                self.assertTrue(page.evaluate("(e => e.scrollWidth >= e.clientWidth)(document.querySelector('.scroll'))"))
+                pages.shot(page, f"sweep-{width}")
 
     def test_bad_sweeps(self):
         for args, words in [
@@ -410,6 +455,8 @@ class SimulateTest(ProgramTest):
                 (["fsdp=yes"], "on or off"),
                 (["tp"], "expected KEY=VALUE"),
                 ([], "reprise predict gpt-small"),
+                (["tp=1,2", "--link", "nvlinkk=0.5"], "did you mean nvlink?"),
+                (["tp=1,2", "--slow", "8=2"], "8"),
         ]:
             with self.subTest(args=args):
                 self.assertIn(words, self.sweep(*args, expect=2).stderr)
@@ -446,6 +493,7 @@ class SimulateTest(ProgramTest):
                 (["--machine", machine, "--captured-on", machine, "--set", "node.nodes=x"], 2, ["is no number"]),
                 (["--machine", "recorded", "--set", "node.nodes=2"], 2, ["--machine recorded"]),
                 (["--machine", "recorded", "--link", "bus=0.5"], 2, ["--link"]),
+                (["--machine", "recorded", "--link", "all=0.5"], 2, ["--link"]),
                 (["--machine", "recorded", "--network", "flow"], 2, ["--network flow", "name a machine"]),
                 (["--machine", "recorded", "--network", "tree"], 2, ["--network"]),
                 (["--machine", "recorded", "--slow", "4=2"], 2, ["ranks are 0 to 3"]),

@@ -75,6 +75,40 @@ TEST(SweepTables, RankWhatFitsAndMarkTheFront) {
   EXPECT_EQ(std::tuple(counts.fit, counts.do_not_fit, counts.cannot_be), std::tuple(3U, 1U, 1U));
 }
 
+// What was not simulated has its memory, and stands where it belongs: what lacks the least first.
+TEST(SweepTables, ShowHowMuchDoesNotFit) {
+  SweepTable table = Table();
+  for (const auto& [tp, gigabytes] : {std::pair("16", 200.0), std::pair("32", 85.0)}) {
+    MachineModel machine;
+    machine.name = "m";
+    machine.device.memory_bytes.value = 80e9;
+    SweepRow row{.values = {tp, "2"}, .model = "gpt", .layout = std::string("tp") + tp};
+    TakeEstimate({.peak_bytes = gigabytes * 1e9}, machine, row);
+    table.rows.push_back(std::move(row));
+  }
+  ASSERT_TRUE(RankRows(table));
+  EXPECT_THAT(Order(table), ElementsAre("tp4*", "tp2*", "tp8", "tp32", "tp1", "tp16", "tp3"));
+  EXPECT_TRUE(table.same_batch);
+  const SweepCounts counts = CountRows(table);
+  EXPECT_EQ(std::tuple(counts.do_not_fit, counts.not_simulated), std::tuple(3U, 2U));
+  EXPECT_EQ(table.rows[3].LeftBytes(), -5'000'000'000);
+  const std::string text = SweepText(table);
+  EXPECT_THAT(text, HasSubstr("3 fit in memory, 3 do not (2 of them estimated, not simulated)"));
+  EXPECT_THAT(text, HasSubstr("-5.00 GB: tp=32 micro-batch=2"));
+  const std::string page = SweepPage(table);
+  EXPECT_THAT(page, HasSubstr("<td data-v=\"-5\">-5.00</td>"));
+  EXPECT_THAT(page, HasSubstr("W a device, mean"));
+  // As JSON and back; figures have what has times.
+  const auto again = ParseSweepTable(SweepJson(table), "sweep.json");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->rows[3].LeftBytes(), -5'000'000'000);
+  EXPECT_EQ(again->rows[3].simulated, false);
+  EXPECT_EQ(SweepJson(*again), SweepJson(table));
+  const auto figures = SweepFiguresJson(table);
+  ASSERT_TRUE(figures);
+  EXPECT_THAT(*figures, HasSubstr("2 configurations that do not fit are in the table alone."));
+}
+
 TEST(SweepTables, WithoutEnergiesTheFrontIsOfMemory) {
   SweepTable table = Table();
   for (SweepRow& row : table.rows) {

@@ -138,6 +138,22 @@ constexpr CommKind kKinds[] = {CommKind::kAllReduce, CommKind::kReduce,        C
                                CommKind::kAllToAll,  CommKind::kReduceScatter, CommKind::kBarrier,
                                CommKind::kSend};
 
+TEST(Networks, AllLinksAreEachOfThem) {
+  const MachineModel machine = Load("h100-hgx", {});
+  const Network all = Make(machine, 16, {SlowLink{"all", -1, 0.5}});
+  const Network each =
+      Make(machine, 16, {SlowLink{"nvlink", -1, 0.5}, SlowLink{"infiniband", -1, 0.5}});
+  const Network whole = Make(machine, 16, {});
+  for (std::size_t level = 0; level < machine.links.size(); ++level) {
+    EXPECT_EQ(all.FactorOf(level, 1), 0.5);
+    EXPECT_EQ(all.Capacity(level, 1), each.Capacity(level, 1));
+    EXPECT_EQ(all.Capacity(level, 1), whole.Capacity(level, 1) / 2);
+  }
+  const Result<Network> domain = Network::Create(machine, 16, std::vector{SlowLink{"all", 1, 0.5}});
+  ASSERT_FALSE(domain);
+  EXPECT_THAT(domain.error().message, HasSubstr("infiniband@1=F"));
+}
+
 // More bytes never take less time; a link or protocol that is better in any number neither.
 TEST(Network, IsMonotonic) {
   for (const std::string& name : MachineNames()) {

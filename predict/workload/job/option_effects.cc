@@ -29,8 +29,12 @@ std::string WhyNoSequence(const JobOptions& /*options*/, const Workload& w) {
                                    : "";
 }
 std::string WhyNoRecompute(const JobOptions& /*options*/, const Workload& w) {
-  return IsDlrm(w) && w.recompute != Recompute::kNone
-             ? "is of a transformer's layers, and a recommendation model has none"
+  if (IsDlrm(w) && w.recompute != Recompute::kNone) {
+    return "is of a transformer's layers, and a recommendation model has none";
+  }
+  return w.recompute == Recompute::kSelective && w.layout.cp > 1
+             ? "is of attention with selective, and the ring of context parallelism keeps nothing "
+               "more; take full"
              : "";
 }
 std::string WhyNoExperts(const JobOptions& options, const Workload& w) {
@@ -76,7 +80,7 @@ const std::vector<EffectOfOption>& AllEffects() {
       {"routing", {}, WhyNoRouting},
       {"seed", {"routing"}, WhyNoSeed},
       {"sequence", {}, WhyNoSequence},
-      {"recompute", {}, WhyNoRecompute},
+      {"recompute", {"cp"}, WhyNoRecompute},
       {"ep", {"dp", "ranks"}, WhyNoExperts},
       {"distributed-optimizer", {"fsdp"}, WhyNoDistributedOptimizer},
       {"overlap",
@@ -86,6 +90,16 @@ const std::vector<EffectOfOption>& AllEffects() {
 }
 
 }  // namespace
+
+std::vector<std::string> EffectNotes(const Workload& w) {
+  std::vector<std::string> notes;
+  if (w.recompute == Recompute::kSelective && w.model.fused_attention && w.layout.cp == 1) {
+    notes.emplace_back(
+        "--recompute selective takes time and saves no memory here: attention is fused, and keeps "
+        "no scores that could be computed again. Leave it out, or take full.");
+  }
+  return notes;
+}
 
 Status CheckEffects(const JobOptions& options, const Workload& workload,
                     const std::set<std::string>& swept) {

@@ -42,6 +42,23 @@ Status AsUsage(Status status) {
   return status ? status : Status(UsageError(status.error().message));
 }
 
+// A rule's message has a description's fields; what an option gave is called by the option.
+std::string AsOptions(const JobOptions& options, std::string message) {
+  const auto given = GivenJobOptions(options);
+  for (const auto& [field, option] :
+       {std::pair("batch.global", "global-batch"), std::pair("batch.micro", "micro-batch"),
+        std::pair("layout.tp", "tp"), std::pair("layout.pp", "pp"), std::pair("layout.dp", "dp"),
+        std::pair("layout.ep", "ep"), std::pair("layout.cp", "cp"),
+        std::pair("sequence", "sequence"), std::pair("steps", "steps")}) {
+    const std::string quoted = fmt::format("\"{}\"", field);
+    const std::size_t at = message.find(quoted);
+    if (given.contains(option) && at != std::string::npos) {
+      message.replace(at, quoted.size(), fmt::format("--{}", option));
+    }
+  }
+  return message;
+}
+
 void ApplyLayout(const JobOptions& options, Workload& w) {
   Layout& l = w.layout;
   const auto set = [](const std::optional<std::int64_t>& flag, std::int64_t& to) {
@@ -114,7 +131,7 @@ Status CheckWithOptions(const JobOptions& options, const Workload& w) {
   REPRISE_ASSIGN(Workload described, ReadWorkload(options.what));
   CompleteWorkload(described);
   return CheckWorkload(described)
-             ? AsUsage(checked)
+             ? Status(UsageError(AsOptions(options, checked.error().message)))
              : BadInput(fmt::format("{}: {}", ShownText(options.what), checked.error().message));
 }
 

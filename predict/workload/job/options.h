@@ -57,6 +57,9 @@ struct JobOption {
 // Complete and checked. Bad input: what the description breaks; usage: what an option breaks.
 [[nodiscard]] Result<Workload> MakeJob(const JobOptions& options);
 
+// What has an effect, but not the one that it is for.
+[[nodiscard]] std::vector<std::string> EffectNotes(const Workload& workload);
+
 // Usage error: an option that changes nothing in the job, with the reason, so that a prediction is
 // not taken for one of what it asked for. `workload`: as DescribeJob gives it. `swept`: options
 // that a sweep varies; what depends on one of these is left alone, for it may have an effect in

@@ -42,8 +42,8 @@ Status CheckCounts(const Workload& w) {
   REPRISE_TRY(WithinLimit("layers x experts",
                           w.model.layers * std::max<std::int64_t>(1, w.model.experts),
                           limits.layers, "layers"));
-  REPRISE_TRY(WithinLimit("\"pp\" x virtual stages", w.layout.pp * w.virtual_stages, limits.layers,
-                          "layers"));
+  REPRISE_TRY(WithinLimit("\"layout.pp\" x virtual stages", w.layout.pp * w.virtual_stages,
+                          limits.layers, "layers"));
   std::int64_t ranks = 1;
   for (const std::int64_t size : {w.layout.tp, w.layout.cp, w.layout.dp, w.layout.pp}) {
     ranks *= size;  // both at most kMaxSize
@@ -62,13 +62,13 @@ Status CheckSizes(const Workload& w) {
                                                     : size.least;
     REPRISE_TRY(InRange(size.name, m.*size.of, least, kMaxSize));
   }
-  const std::pair<std::string_view, std::int64_t> sizes[] = {{"tp", l.tp},
-                                                             {"pp", l.pp},
-                                                             {"dp", l.dp},
-                                                             {"ep", l.ep},
-                                                             {"cp", l.cp},
-                                                             {"global_batch", w.global_batch},
-                                                             {"micro_batch", w.micro_batch},
+  const std::pair<std::string_view, std::int64_t> sizes[] = {{"layout.tp", l.tp},
+                                                             {"layout.pp", l.pp},
+                                                             {"layout.dp", l.dp},
+                                                             {"layout.ep", l.ep},
+                                                             {"layout.cp", l.cp},
+                                                             {"batch.global", w.global_batch},
+                                                             {"batch.micro", w.micro_batch},
                                                              {"virtual stages", w.virtual_stages},
                                                              {"steps", w.steps}};
   for (const auto& [name, size] : sizes) {

@@ -1,0 +1,136 @@
+#include "predict/search/estimate.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace reprise {
+namespace {
+
+// Models of recommendation have no layers to take away.
+bool HasLayers(const Workload& w) { return w.model.tables.empty(); }
+
+// The job with `layers` a stage, at most two stages and `batches` micro-batches.
+Workload SmallJob(const Workload& w, std::int64_t layers, std::int64_t batches) {
+  Workload small = w;
+  small.layout.pp = std::min<std::int64_t>(w.layout.pp, 2);
+  small.layout.layers_per_stage.clear();
+  if (HasLayers(w)) {
+    small.model.layers = small.layout.pp * layers;
+  }
+  small.schedule = "1f1b";
+  small.virtual_stages = 1;
+  small.global_batch = small.layout.dp * small.micro_batch * batches;
+  small.steps = 1;
+  return small;
+}
+
+// a + b x + c y + d x y through values at x, y = 1, 2.
+struct Bilinear {
+  double a = 0, b = 0, c = 0, d = 0;
+
+  explicit Bilinear(const double (&values)[2][2]) {
+    d = values[1][1] - values[1][0] - values[0][1] + values[0][0];
+    c = values[0][1] - values[0][0] - d;
+    b = values[1][0] - values[0][0] - d;
+    a = values[0][0] - b - c - d;
+  }
+  [[nodiscard]] double At(double x, double y) const { return a + b * x + c * y + d * x * y; }
+};
+
+// Micro-batches whose activations a stage holds at once, in parts where chunks are counted.
+double InFlight(const Workload& w, std::int64_t stage) {
+  const std::int64_t stages = w.layout.pp;
+  const std::int64_t batches = w.micro_batches();
+  const std::int64_t chunks = w.virtual_stages;
+  if (w.schedule == "gpipe") {
+    return static_cast<double>(batches);
+  }
+  if (chunks == 1) {
+    return static_cast<double>(std::min(stages - stage, batches));
+  }
+  const std::int64_t ahead =
+      batches == stages ? batches * chunks : (stages - stage - 1) * 2 + (chunks - 1) * stages + 1;
+  return static_cast<double>(std::min(ahead, batches * chunks)) / static_cast<double>(chunks);
+}
+
+std::vector<double> LayersOfStages(const Workload& w) {
+  const auto stages = static_cast<std::size_t>(w.layout.pp);
+  const std::vector<std::int64_t> chunks = w.LayersOfChunks();
+  std::vector<double> layers(stages);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    layers[i % stages] += static_cast<double>(chunks[i]);
+  }
+  return layers;
+}
+
+}  // namespace
+
+JobEstimator::JobEstimator(TargetMachine machine) : machine_(std::move(machine)) {
+  machine_.options.slow_ranks.clear();
+  std::erase_if(machine_.options.slow_links, [](const SlowLink& link) { return link.domain >= 0; });
+}
+
+Result<JobEstimator::SmallJobs> JobEstimator::Predict(const Workload& one) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::ranges::find(
+        known_, one, [](const auto& pair) -> auto& { return pair.first; });
+    if (known != known_.end()) {
+      return known->second;
+    }
+  }
+  SmallJobs jobs{};
+  for (int layers = 0; layers < 2; ++layers) {
+    for (int batches = 0; batches < 2; ++batches) {
+      REPRISE_ASSIGN(const Prediction prediction,
+                     PredictJob(machine_, SmallJob(one, layers + 1, batches + 1), {.whole = true}));
+      jobs.step_ns[layers][batches] = static_cast<double>(prediction.step_time_ns);
+      for (const ClassMemory& of : prediction.memory->classes) {
+        const auto peak = static_cast<double>(of.bytes.peak);
+        if (of.stage == 0) {
+          double& first = jobs.first_bytes[layers][batches];
+          first = std::max(first, peak);
+        }
+        if (of.stage == one.layout.pp - 1) {
+          double& last = jobs.last_bytes[layers][batches];
+          last = std::max(last, peak);
+        }
+      }
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  return known_.emplace_back(one, jobs).second;
+}
+
+Result<JobEstimate> JobEstimator::Estimate(const Workload& w) {
+  REPRISE_ASSIGN(const SmallJobs jobs, Predict(SmallJob(w, 1, 1)));
+  const Bilinear time(jobs.step_ns);
+  const Bilinear first(jobs.first_bytes);
+  const Bilinear last(jobs.last_bytes);
+  const std::vector<double> layers = LayersOfStages(w);
+  const auto batches = static_cast<double>(w.micro_batches());
+  if (w.layout.pp == 1) {
+    return JobEstimate{.step_ns = time.At(layers[0], batches),
+                       .peak_bytes = first.At(layers[0], InFlight(w, 0))};
+  }
+  const double most = *std::ranges::max_element(layers);
+  const double others = std::accumulate(layers.begin(), layers.end(), 0.0) - most;
+  const double steady = std::max(most * time.d, layers.back() * time.d + time.c);
+  JobEstimate estimate;
+  // The small jobs' first stage is in `b`, as what comes before the last one's begin.
+  estimate.step_ns = time.a + std::max(time.b - time.d, 0.0) * most + batches * steady +
+                     others * time.d / static_cast<double>(w.virtual_stages);
+  const std::int64_t end = w.layout.pp - 1;
+  // In the small jobs the last stage has one micro-batch in flight.
+  estimate.peak_bytes =
+      std::max(first.At(layers.front(), InFlight(w, 0)),
+               last.At(layers.back(), 1) + (InFlight(w, end) - 1) * first.d * layers.back());
+  for (std::int64_t stage = 1; stage < end; ++stage) {
+    const double of_stage = layers[static_cast<std::size_t>(stage)];
+    estimate.peak_bytes =
+        std::max(estimate.peak_bytes, first.b * of_stage + first.d * of_stage * InFlight(w, stage));
+  }
+  return estimate;
+}
+
+}  // namespace reprise
