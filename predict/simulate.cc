@@ -158,8 +158,9 @@ Result<Prediction> PredictSet(const TargetMachine& machine, const SimulationRequ
 
 // With all its micro-batches, one after the other.
 Result<Prediction> PredictGenerated(const TargetMachine& machine, const Workload& workload,
-                                    const GeneratedJob& job, const JobRequest& request) {
-  SetSimulation simulation(machine);
+                                    const GeneratedJob& job, const JobRequest& request,
+                                    std::shared_ptr<EqualRanks>* known = nullptr) {
+  SetSimulation simulation(machine, known);
   simulation.SetJob(FactsOf(workload, job.summary));
   SimulationRequest run;
   run.run_directory = request.run_directory;
@@ -174,9 +175,9 @@ Result<Prediction> PredictGenerated(const TargetMachine& machine, const Workload
 
 // The same without a run.
 Result<Prediction> PredictInMemory(const TargetMachine& machine, const Workload& workload,
-                                   MicroBatchJobs& jobs) {
+                                   MicroBatchJobs& jobs, std::shared_ptr<EqualRanks>& known) {
   REPRISE_ASSIGN(const GeneratedJob job, jobs.Generate(workload.micro_batches()));
-  return PredictGenerated(machine, workload, job, {});
+  return PredictGenerated(machine, workload, job, {}, &known);
 }
 
 Result<Prediction> PredictStep(const TargetMachine& machine, const Workload& workload,
@@ -186,17 +187,18 @@ Result<Prediction> PredictStep(const TargetMachine& machine, const Workload& wor
     return PredictGenerated(machine, workload, job, request);
   }
   MicroBatchJobs jobs(workload, /*repeat=*/!request.whole);
+  std::shared_ptr<EqualRanks> known;
   if (!request.whole && machine.options.to) {
     REPRISE_ASSIGN(
         std::optional<Prediction> extended,
         PredictExtended(workload, machine.options.to->device, [&](const Workload& small) {
-          return PredictInMemory(machine, small, jobs);
+          return PredictInMemory(machine, small, jobs, known);
         }));
     if (extended) {
       return std::move(*extended);
     }
   }
-  return PredictInMemory(machine, workload, jobs);
+  return PredictInMemory(machine, workload, jobs, known);
 }
 
 Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,

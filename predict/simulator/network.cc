@@ -157,7 +157,9 @@ GroupShape Network::ShapeOf(std::span<const std::int32_t> devices) const {
     for (const std::int32_t device : devices) {
       domains.push_back(DomainOf(device, level));
     }
-    std::ranges::sort(domains);
+    if (!std::ranges::is_sorted(domains)) {
+      std::ranges::sort(domains);
+    }
     LevelShape at;
     at.slowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < domains.size();) {
