@@ -16,6 +16,28 @@
 
 namespace reprise {
 
+// Nodes that stand for more of the same: each further repetition comes behind `end`, and does what
+// the nodes from `begin` on do. What these refer to moves along, but for what comes before
+// `earliest`. Before the part as many nodes are the same.
+struct RepeatedPart {
+  std::uint32_t earliest = 0, begin = 0, end = 0;
+};
+// Rows of nodes with more repetitions of a part.
+template <typename Row>
+[[nodiscard]] std::vector<Row> RepeatedRows(const std::vector<Row>& rows, const RepeatedPart& part,
+                                            std::int64_t times) {
+  const auto begin = rows.begin() + part.begin;
+  const auto end = rows.begin() + part.end;
+  std::vector<Row> out;
+  out.reserve(rows.size() + static_cast<std::size_t>((end - begin) * times));
+  out.assign(rows.begin(), end);
+  for (std::int64_t i = 0; i < times; ++i) {
+    out.insert(out.end(), begin, end);
+  }
+  out.insert(out.end(), end, rows.end());
+  return out;
+}
+
 // Immutable after Load/Build; safe to read from many threads. Nodes are addressed by index, in
 // order of recorded start (ties: file order); every dependency that names a missing node was
 // dropped and counted (`dangling_dependency`). Goal: < 300 bytes a node at 1 M nodes.
@@ -33,6 +55,11 @@ class Graph {
   // decoded at a time.
   using Edit = std::function<bool(Index, Node&)>;
   [[nodiscard]] Result<Graph> Rewrite(TraceMetadata metadata, const Edit& edit) const;
+
+  // Of nodes without arguments, rf_id, seq_id and correlation: whether the nodes before the part
+  // are the same as its own, and the graph in which it comes `times` times more.
+  [[nodiscard]] bool Repeats(const RepeatedPart& part) const;
+  [[nodiscard]] Graph Repeated(const RepeatedPart& part, std::int64_t times) const;
 
   Graph(Graph&&) noexcept;
   Graph& operator=(Graph&&) noexcept;

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "predict/micro_batch_jobs.h"
 #include "predict/workload/schedule.h"
 
 namespace reprise {
@@ -24,29 +25,22 @@ struct SmallJobs {
   }
 };
 
-// Nothing: the small jobs together would take as long as the job itself, or the schedule is none
-// that becomes periodic.
+// Nothing: the small jobs together would take much longer than the job itself, or the schedule is
+// none that becomes periodic.
 std::optional<SmallJobs> SmallJobsOf(const Workload& workload) {
-  if (!FindSchedule(workload.schedule)->alternates) {
+  // The first stage has most micro-batches under way.
+  const auto passes = RepeatedPassesOf(workload, 0);
+  if (!passes) {
     return std::nullopt;
   }
   const std::int64_t batches = workload.micro_batches();
-  // Interleaved schedules take a multiple of the stages.
-  const std::int64_t each = workload.virtual_stages > 1 ? workload.layout.pp : 1;
-  const std::int64_t full = 2 * workload.layout.pp * workload.virtual_stages;
-  SmallJobs small{.first = full, .each = each};
-  small.first += (batches - full) % each;
+  SmallJobs small{.first = passes->batches, .each = passes->more_batches};
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < kJobs; ++i) {
     sum += small.Batches(i);
   }
-  return sum < batches && (batches - small.first) % each == 0 ? std::optional(small) : std::nullopt;
-}
-
-Workload WithBatches(const Workload& workload, std::int64_t batches) {
-  Workload changed = workload;
-  changed.global_batch = workload.layout.dp * workload.micro_batch * batches;
-  return changed;
+  // A little longer is worth it: each takes a part of the job's memory.
+  return sum <= batches + batches / 4 ? std::optional(small) : std::nullopt;
 }
 
 template <typename Number>
@@ -299,7 +293,7 @@ Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
   }
   std::array<Prediction, kJobs> small;
   for (std::size_t i = 0; i < kJobs; ++i) {
-    REPRISE_ASSIGN(small[i], predict(WithBatches(workload, jobs->Batches(i))));
+    REPRISE_ASSIGN(small[i], predict(WithMicroBatches(workload, jobs->Batches(i))));
   }
   const std::int64_t more = workload.micro_batches() - jobs->Batches(kJobs - 1);
   auto extended = Extension(std::move(small), more / jobs->each, device).Extend();
@@ -315,7 +309,7 @@ Result<std::int64_t> NumberOfJob(
   if (const auto jobs = SmallJobsOf(workload)) {
     std::array<std::int64_t, kJobs> values{};
     for (std::size_t i = 0; i < kJobs; ++i) {
-      REPRISE_ASSIGN(values[i], number(WithBatches(workload, jobs->Batches(i))));
+      REPRISE_ASSIGN(values[i], number(WithMicroBatches(workload, jobs->Batches(i))));
     }
     if (IsLine(values)) {
       const std::int64_t more = workload.micro_batches() - jobs->Batches(kJobs - 1);

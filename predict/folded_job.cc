@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "predict/operator_work.h"
 
 namespace reprise {
@@ -69,39 +67,25 @@ Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
   return job;
 }
 
-Result<GeneratedJob> GenerateFoldedJob(const Workload& workload, bool plans) {
+Result<GeneratedJob> GenerateFoldedJob(const Workload& workload) {
+  const RankPlan plan = PlanRanks(workload);
+  JobSums sums(workload, plan, CountParameters(workload));
   GeneratedJob job;
-  std::optional<GraphStream> nodes;
-  std::vector<OperatorWork> work;
-  std::string source;
-  GenerateRequest request{.workload = workload};
-  request.observe = [&](Node& node, const NodeFacts& /*facts*/) -> Status {
-    if (!plans) {
-      work.push_back(WorkOf(node));
-      node.inputs = {};
-      node.outputs = {};
-      node.parent = {};
-    }
-    if (!nodes) {
-      nodes.emplace(workload.name);
-    }
-    return nodes->Add(node);
-  };
-  request.class_done = [&](TraceMetadata&& header) -> Status {
-    source = header.source;
-    REPRISE_ASSIGN(Graph program, nodes->Finish(std::move(header)));
-    job.folded.programs.push_back(std::move(program));
-    nodes.reset();
-    if (plans) {
-      return AddPlan(job.folded);
-    }
-    job.folded.work.push_back(std::move(work));
-    work.clear();
-    return {};
-  };
-  REPRISE_ASSIGN(job.summary, Generate(request));
-  REPRISE_ASSIGN(RankClasses classes, ClassesOfRanks(workload, PlanRanks(workload)));
+  for (std::size_t number = 0; number < plan.classes.size(); ++number) {
+    GraphStream nodes(workload.name);
+    REPRISE_ASSIGN(ClassProgram program, GenerateClass(workload, plan, number,
+                                                       [&](Node& node, const NodeFacts& /*facts*/) {
+                                                         return nodes.Add(node);
+                                                       }));
+    sums.Add(program.totals);
+    REPRISE_ASSIGN(Graph graph, nodes.Finish(std::move(program.header)));
+    job.folded.programs.push_back(std::move(graph));
+    REPRISE_TRY(AddPlan(job.folded));
+  }
+  job.summary = sums.Finish();
+  REPRISE_ASSIGN(RankClasses classes, ClassesOfRanks(workload, plan));
   job.folded.classes = std::make_shared<const RankClasses>(std::move(classes));
+  const std::string source = job.folded.programs.back().metadata().source;
   job.folded.trace_hash = HashOfText(TextOf(source, job.summary));
   return job;
 }

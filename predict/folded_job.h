@@ -33,9 +33,8 @@ struct GeneratedJob {
   FoldedJob folded;
   GenerateSummary summary;
 };
-// The workload is checked. Only with `plans` a run can be written; without, nodes keep no more
-// than what times need.
-[[nodiscard]] Result<GeneratedJob> GenerateFoldedJob(const Workload& workload, bool plans);
+// The workload is checked. With plans, so that a run can be written.
+[[nodiscard]] Result<GeneratedJob> GenerateFoldedJob(const Workload& workload);
 
 // A class's program as its first rank has it: groups by id, peers and roots by rank.
 [[nodiscard]] Result<Graph> FirstRankOf(const FoldedJob& job, std::size_t number);

@@ -135,7 +135,7 @@ Result<ClassSimulation> SetSimulation::ModelClasses(const ProgramSet& set, const
                                   .slow_links = machine_.options.slow_links,
                                   .network = machine_.options.network,
                                   .slots = machine_.power.slots()},
-                                 work));
+                                 work, known_));
   TimingGraph& timing = simulated.timing;
   REPRISE_TRY(machine_.power.Settle(
       *machine_.options.to,

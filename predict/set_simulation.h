@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,7 +39,9 @@ struct FoldedJob;
 
 class SetSimulation {
  public:
-  explicit SetSimulation(TargetMachine machine) : machine_(std::move(machine)) {}
+  // `known`: of simulations of one job with other micro-batches (SimulateClasses).
+  explicit SetSimulation(TargetMachine machine, std::shared_ptr<EqualRanks>* known = nullptr)
+      : machine_(std::move(machine)), known_(known) {}
 
   // Before the simulation, of a job or a generated set: what its description says.
   void SetJob(JobFacts job) { job_ = std::move(job); }
@@ -69,6 +72,7 @@ class SetSimulation {
   void AddJobFacts(Prediction& prediction) const;
 
   TargetMachine machine_;  // options.from follows from the set, where it was not given
+  std::shared_ptr<EqualRanks>* known_;
   std::optional<JobFacts> job_;
 
   // Known afterwards.

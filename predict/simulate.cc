@@ -7,6 +7,7 @@
 #include "predict/extended_job.h"
 #include "predict/folded_job.h"
 #include "predict/machine/catalogue.h"
+#include "predict/micro_batch_jobs.h"
 #include "predict/set_simulation.h"
 #include "predict/workload/job/generate.h"
 #include "replayer/plan/simulated_run.h"
@@ -42,13 +43,19 @@ std::vector<std::int64_t> MicroBatchesOf(const Workload& workload) {
 }
 
 Result<std::int64_t> PeakBytesOf(const Workload& workload) {
-  REPRISE_ASSIGN(const GenerateSummary summary, Generate({.workload = workload}));
-  return FactsOf(workload, summary).PeakBytes();
+  MicroBatchJobs jobs(workload);
+  return NumberOfJob(workload, [&](const Workload& of) -> Result<std::int64_t> {
+    REPRISE_ASSIGN(const GenerateSummary summary, jobs.Sum(of.micro_batches()));
+    return FactsOf(of, summary).PeakBytes();
+  });
 }
 
-// With the same global batch, found by generating the job with others; 0: none fits.
-Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_bytes) {
+// With the same global batch, found by generating the job with others; 0: none fits. `own_peak`: of
+// the workload as it is.
+Result<std::int64_t> LargestMicroBatch(const Workload& workload, std::int64_t own_peak,
+                                       double memory_bytes) {
   const std::vector<std::int64_t> batches = MicroBatchesOf(workload);
+  const bool own_fits = static_cast<double>(own_peak) <= memory_bytes;
   std::size_t fitting = 0;  // of the first `fitting` all fit; more take more memory
   std::size_t end = batches.size();
   while (fitting < end) {
@@ -56,9 +63,11 @@ Result<std::int64_t> LargestMicroBatch(const Workload& workload, double memory_b
     Workload tried = workload;
     tried.micro_batch = batches[middle];
     bool fits = false;
-    // What breaks a rule of the schedule does not count as fitting.
-    if (CheckWorkload(tried)) {
-      REPRISE_ASSIGN(const std::int64_t peak, NumberOfJob(tried, PeakBytesOf));
+    if (own_fits ? tried.micro_batch <= workload.micro_batch
+                 : tried.micro_batch >= workload.micro_batch) {
+      fits = own_fits;
+    } else if (CheckWorkload(tried)) {  // what breaks a rule of the schedule does not fit
+      REPRISE_ASSIGN(const std::int64_t peak, PeakBytesOf(tried));
       fits = static_cast<double>(peak) <= memory_bytes;
     }
     (fits ? fitting : end) = fits ? middle + 1 : middle;
@@ -148,11 +157,10 @@ Result<Prediction> PredictSet(const TargetMachine& machine, const SimulationRequ
 }
 
 // With all its micro-batches, one after the other.
-Result<Prediction> PredictWholeJob(const TargetMachine& machine, const Workload& workload,
-                                   const JobRequest& request) {
-  REPRISE_ASSIGN(const GeneratedJob job,
-                 GenerateFoldedJob(workload, /*plans=*/!request.run_directory.empty()));
-  SetSimulation simulation(machine);
+Result<Prediction> PredictGenerated(const TargetMachine& machine, const Workload& workload,
+                                    const GeneratedJob& job, const JobRequest& request,
+                                    std::shared_ptr<EqualRanks>* known = nullptr) {
+  SetSimulation simulation(machine, known);
   simulation.SetJob(FactsOf(workload, job.summary));
   SimulationRequest run;
   run.run_directory = request.run_directory;
@@ -165,24 +173,41 @@ Result<Prediction> PredictWholeJob(const TargetMachine& machine, const Workload&
   return prediction;
 }
 
+// The same without a run.
+Result<Prediction> PredictInMemory(const TargetMachine& machine, const Workload& workload,
+                                   MicroBatchJobs& jobs, std::shared_ptr<EqualRanks>& known) {
+  REPRISE_ASSIGN(const GeneratedJob job, jobs.Generate(workload.micro_batches()));
+  return PredictGenerated(machine, workload, job, {}, &known);
+}
+
+Result<Prediction> PredictStep(const TargetMachine& machine, const Workload& workload,
+                               const JobRequest& request) {
+  if (!request.run_directory.empty()) {
+    REPRISE_ASSIGN(const GeneratedJob job, GenerateFoldedJob(workload));
+    return PredictGenerated(machine, workload, job, request);
+  }
+  MicroBatchJobs jobs(workload, /*repeat=*/!request.whole);
+  std::shared_ptr<EqualRanks> known;
+  if (!request.whole && machine.options.to) {
+    REPRISE_ASSIGN(
+        std::optional<Prediction> extended,
+        PredictExtended(workload, machine.options.to->device, [&](const Workload& small) {
+          return PredictInMemory(machine, small, jobs, known);
+        }));
+    if (extended) {
+      return std::move(*extended);
+    }
+  }
+  return PredictInMemory(machine, workload, jobs, known);
+}
+
 Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,
                               const JobRequest& request) {
-  std::optional<Prediction> extended;
-  if (request.run_directory.empty() && !request.whole && machine.options.to) {
-    REPRISE_ASSIGN(
-        extended, PredictExtended(workload, machine.options.to->device, [&](const Workload& small) {
-          return PredictWholeJob(machine, small, request);
-        }));
-  }
-  Prediction prediction;
-  if (extended) {
-    prediction = std::move(*extended);
-  } else {
-    REPRISE_ASSIGN(prediction, PredictWholeJob(machine, workload, request));
-  }
+  REPRISE_ASSIGN(Prediction prediction, PredictStep(machine, workload, request));
   if (request.largest_micro_batch && machine.options.to) {
     REPRISE_ASSIGN(prediction.memory->largest_micro_batch,
-                   LargestMicroBatch(workload, machine.options.to->device.memory_bytes.value));
+                   LargestMicroBatch(workload, prediction.memory->peak_bytes,
+                                     machine.options.to->device.memory_bytes.value));
   }
   return prediction;
 }

@@ -1,7 +1,9 @@
 #include "predict/simulator/class_simulation.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "core/nanoseconds.h"
 #include "predict/simulator/class_flows.h"
@@ -223,14 +225,36 @@ class ClassSimulator {
 
 }  // namespace
 
+// Each refers to those before it.
+struct EqualRanks {
+  ClassOptions options;
+  Network network;
+  JobGroups job;
+  std::optional<JobClasses> classes;
+};
+
 Result<ClassSimulation> SimulateClasses(const ProgramSet& set, const ClassOptions& options,
-                                        const WorkOfNode& work) {
-  REPRISE_ASSIGN(const Network network,
-                 Network::Create(options.machine, static_cast<std::int64_t>(set.program_of.size()),
-                                 options.slow_links));
-  REPRISE_ASSIGN(const JobGroups job, JobGroups::Create(set));
-  REPRISE_ASSIGN(JobClasses classes, JobClasses::Find(job, network, options));
-  return ClassSimulator(job, classes, network, options, work).Run();
+                                        const WorkOfNode& work,
+                                        std::shared_ptr<EqualRanks>* known) {
+  std::shared_ptr<EqualRanks> ranks = known != nullptr ? *known : nullptr;
+  if (ranks != nullptr) {
+    ranks->job.SetPrograms(set);
+  } else {
+    REPRISE_ASSIGN(
+        Network network,
+        Network::Create(options.machine, static_cast<std::int64_t>(set.program_of.size()),
+                        options.slow_links));
+    REPRISE_ASSIGN(JobGroups job, JobGroups::Create(set));
+    ranks = std::make_shared<EqualRanks>(
+        EqualRanks{options, std::move(network), std::move(job), std::nullopt});
+    REPRISE_ASSIGN(JobClasses classes,
+                   JobClasses::Find(ranks->job, ranks->network, ranks->options));
+    ranks->classes.emplace(std::move(classes));
+  }
+  if (known != nullptr) {
+    *known = ranks;
+  }
+  return ClassSimulator(ranks->job, *ranks->classes, ranks->network, options, work).Run();
 }
 
 }  // namespace reprise

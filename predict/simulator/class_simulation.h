@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,6 +68,9 @@ struct ClassSimulation {
   [[nodiscard]] std::int64_t step_ns() const { return schedule.makespan_ns; }
 };
 
+// Which ranks of a job are equal on a machine, as a simulation found it.
+struct EqualRanks;
+
 // What takes time: nodes of streams what RooflineOf says (of programs without streams, work of
 // threads), and nodes of threads that launch the machine's launch time; other host nodes none. A
 // kernel starts when its launch has ended for the launch latency, and what it depends on has ended.
@@ -78,8 +82,12 @@ struct ClassSimulation {
 // Bad input: a machine with too few devices or without a link, a transfer of a role that the rank
 // is not in, a position that its group lacks, members that do not agree on their number of
 // transfers, a cycle. Usage: a slow rank or link that is not there.
+//
+// `known`, where given: set by the first simulation, and used by others with the same options whose
+// set has the same ranks and groups, and programs that transfer among the same.
 [[nodiscard]] Result<ClassSimulation> SimulateClasses(const ProgramSet& set,
                                                       const ClassOptions& options,
-                                                      const WorkOfNode& work = {});
+                                                      const WorkOfNode& work = {},
+                                                      std::shared_ptr<EqualRanks>* known = nullptr);
 
 }  // namespace reprise

@@ -33,6 +33,8 @@ class JobGroups {
   // The set must outlive it. Bad input: a rank in two groups of a role, a transfer of an unknown
   // role, a peer that is not there.
   static Result<JobGroups> Create(const ProgramSet& set);
+  // Another set with the same ranks, groups and pairs; it must outlive this, too.
+  void SetPrograms(const ProgramSet& set) { set_ = &set; }
 
   [[nodiscard]] const ProgramSet& set() const { return *set_; }
   [[nodiscard]] std::size_t ranks() const { return set_->program_of.size(); }

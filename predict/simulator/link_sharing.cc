@@ -16,7 +16,9 @@ std::vector<std::int64_t> LinkSharing::Domains(std::span<const std::int32_t> mem
   for (const std::int32_t member : members) {
     domains.push_back(network_.DomainOf(member, level));
   }
-  std::ranges::sort(domains);
+  if (!std::ranges::is_sorted(domains)) {
+    std::ranges::sort(domains);
+  }
   domains.erase(std::unique(domains.begin(), domains.end()), domains.end());
   return domains;
 }

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
+#include <vector>
 
 #include "core/counted.h"
 #include "core/nearest.h"
@@ -161,20 +161,29 @@ GroupShape Network::ShapeOf(std::span<const std::int32_t> devices) const {
   if (devices.size() < 2) {
     return shape;
   }
+  std::vector<std::int64_t> domains;  // of the devices
+  domains.reserve(devices.size());
   for (std::size_t level = 0; level < levels(); ++level) {
-    std::unordered_map<std::int64_t, std::int64_t> members;
+    domains.clear();
     for (const std::int32_t device : devices) {
-      ++members[DomainOf(device, level)];
+      domains.push_back(DomainOf(device, level));
     }
-    if (level > 0 && members.size() == 1) {
-      break;  // the level below joins them all
+    if (!std::ranges::is_sorted(domains)) {
+      std::ranges::sort(domains);
     }
     LevelShape at;
-    at.domains = static_cast<std::int64_t>(members.size());
     at.slowest = std::numeric_limits<double>::infinity();
-    for (const auto& [domain, count] : members) {
-      at.most = std::max(at.most, count);
-      at.slowest = std::min(at.slowest, FactorOf(level, domain));
+    for (std::size_t i = 0; i < domains.size();) {
+      const std::size_t first = i;
+      while (i < domains.size() && domains[i] == domains[first]) {
+        ++i;
+      }
+      ++at.domains;
+      at.most = std::max(at.most, static_cast<std::int64_t>(i - first));
+      at.slowest = std::min(at.slowest, FactorOf(level, domains[first]));
+    }
+    if (level > 0 && at.domains == 1) {
+      break;  // the level below joins them all
     }
     const auto busy = static_cast<double>(std::min(machine_.DomainDevices(level), ranks_));
     at.sharers = std::max(1.0, busy / static_cast<double>(at.most));

@@ -17,6 +17,7 @@ struct OperatorWork {
   double flops = 0;
   double bytes = 0;    // each operand read once, each result written once
   bool known = false;  // false: the trace does not say
+  bool operator==(const OperatorWork&) const = default;
 };
 
 // What bounds a time.

@@ -22,9 +22,9 @@ void Builder::Op(std::string_view parent) {
   out.sequence = next_sequence_++;
 }
 
-Var Builder::Record(std::string name, const std::vector<Var>& inputs, const TensorDesc& result,
+Var Builder::Record(std::string_view name, GradientTargets inputs, const TensorDesc& result,
                     std::function<std::vector<Grad>(const TensorDesc& gradient)> backward) const {
-  return tape->Record(std::move(name), inputs, {result},
+  return tape->Record(name, std::move(inputs), {result},
                       [backward = std::move(backward)](std::vector<Grad>& results) {
                         return backward(*results[0].tensor);
                       })[0];

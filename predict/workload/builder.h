@@ -42,7 +42,7 @@ class Builder {
   void Op(std::string_view parent = {});
   // Records an operator with one result on the tape. `backward` takes the gradient of the result
   // and returns those of `inputs`, in their order.
-  Var Record(std::string name, const std::vector<Var>& inputs, const TensorDesc& result,
+  Var Record(std::string_view name, GradientTargets inputs, const TensorDesc& result,
              std::function<std::vector<Grad>(const TensorDesc& gradient)> backward) const;
   TensorDesc NewLike(const TensorDesc& like) { return out.New(like.dtype, like.shape); }
   // A dense tensor in another shape.

@@ -92,8 +92,8 @@ TensorDesc Emitter::Alias(const TensorDesc& of, std::vector<std::int64_t> shape,
   return tensor;
 }
 
-Node Emitter::Begin(std::string_view name, OpKind kind, OpClass op_class) {
-  Node node;
+Node& Emitter::Begin(std::string_view name, OpKind kind, OpClass op_class) {
+  Node& node = node_;
   node.id = next_id_++;
   node.name = name;
   node.type = NodeType::kComp;
@@ -104,6 +104,11 @@ Node Emitter::Begin(std::string_view name, OpKind kind, OpClass op_class) {
   node.rf_id = static_cast<std::int64_t>(node.id);
   node.seq_id = sequence;
   node.parent = parent;
+  node.op.clear();
+  node.num_ops = node.tensor_bytes = -1;  // a sink may have set them of the one before
+  node.deps.clear();
+  node.device_work.reset();
+  node.comm.reset();
   return node;
 }
 
@@ -116,7 +121,7 @@ void Emitter::Finish(Node& node) {
 
 void Emitter::HostNode(std::string_view name, OpKind kind, OpClass op_class, ValueList inputs,
                        ValueList outputs) {
-  Node node = Begin(name, kind, op_class);
+  Node& node = Begin(name, kind, op_class);
   node.actor = {Actor::Kind::kThread, thread_, -1};
   std::uint64_t& last = last_of_thread_[thread_];
   for (const std::uint64_t before : {last, std::exchange(handed_over_, 0)}) {
@@ -142,7 +147,7 @@ void Emitter::HostNode(std::string_view name, OpKind kind, OpClass op_class, Val
 
 void Emitter::DeviceNode(std::string_view name, std::string_view op, OpClass op_class,
                          ValueList inputs, ValueList outputs) {
-  Node node = Begin(name, OpKind::kWork, op_class);
+  Node& node = Begin(name, OpKind::kWork, op_class);
   node.op = op;
   node.actor = {Actor::Kind::kStream, kComputeStream, 0};
   if (last_compute_ != 0) {
@@ -218,7 +223,7 @@ Issued Emitter::Transfer(const TransferCall& call) {
   const TransferNames names = NamesOf(call.kind);
   HostNode(names.call, OpKind::kMetadata, OpClass::kHost, {}, {});
   const std::string& channel = call.channel.empty() ? call.group : call.channel;
-  Node node = Begin(cuda_ ? names.kernel : names.call, OpKind::kComm, OpClass::kComm);
+  Node& node = Begin(cuda_ ? names.kernel : names.call, OpKind::kComm, OpClass::kComm);
   node.type = TypeOfTransfer(call.kind);
   CommSpec spec{.kind = call.kind, .group = call.group};
   Sequence& sequence_of =

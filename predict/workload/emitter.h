@@ -38,7 +38,10 @@ template <typename T>
 // Values in the order of an operator's schema; kNoValue where there is none.
 template <typename... T>
 [[nodiscard]] ValueList Args(const T&... values) {
-  return {ToValue(values)...};
+  ValueList list;
+  list.reserve(sizeof...(values));
+  (list.push_back(ToValue(values)), ...);
+  return list;
 }
 inline constexpr NoneValue kNoValue;
 
@@ -105,9 +108,8 @@ class Emitter {
   void SetUse(std::int64_t incarnation, StorageUse use) {
     uses_[static_cast<std::size_t>(incarnation)] = use;
   }
-  [[nodiscard]] StorageUse UseOf(std::int64_t incarnation) const {
-    return uses_[static_cast<std::size_t>(incarnation)];
-  }
+  // Of all storages so far, by incarnation.
+  [[nodiscard]] const std::vector<StorageUse>& uses() const { return uses_; }
 
   // An operator that computes nothing on the device: views and allocation.
   void Host(std::string_view name, ValueList inputs, ValueList outputs);
@@ -159,7 +161,8 @@ class Emitter {
     std::int64_t next = 0;
     std::uint64_t last_id = 0;
   };
-  Node Begin(std::string_view name, OpKind kind, OpClass op_class);
+  // The node that is next, of which Finish makes the sink's.
+  Node& Begin(std::string_view name, OpKind kind, OpClass op_class);
   void Finish(Node& node);
   void HostNode(std::string_view name, OpKind kind, OpClass op_class, ValueList inputs,
                 ValueList outputs);
@@ -169,6 +172,7 @@ class Emitter {
 
   bool cuda_;
   NodeSink sink_;
+  Node node_;  // one after the other: the memory of its texts and lists stays
   Status status_;
   std::uint64_t nodes_ = 0;
   std::uint64_t next_id_ = 1;

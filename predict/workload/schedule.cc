@@ -85,6 +85,32 @@ std::vector<Pass> Interleaved(std::int64_t stage, std::int64_t stages, std::int6
 
 }  // namespace
 
+std::optional<RepeatedPasses> RepeatedPassesOf(const Workload& w, std::int64_t stage) {
+  const PipelineSchedule& schedule = *FindSchedule(w.schedule);
+  if (!schedule.alternates) {
+    return std::nullopt;
+  }
+  const std::int64_t stages = w.layout.pp;
+  const std::int64_t chunks = w.virtual_stages;
+  // Forward passes alone, then pairs of a forward and a backward pass, in rounds that are alike.
+  const std::vector<Pass> passes = schedule.passes(stage, stages, 4 * stages, chunks);
+  const std::int64_t ahead = std::ranges::find(passes, false, &Pass::forward) - passes.begin() - 1;
+  RepeatedPasses out{.more_batches = chunks > 1 ? stages : 1};
+  const std::int64_t round = out.more_batches * chunks;
+  const std::int64_t rounds_ahead = (ahead + round - 1) / round;
+  // The round before the repeated one takes micro-batches back whose forward passes were in rounds,
+  // too, and follows two that are not the first.
+  const std::int64_t number = std::max<std::int64_t>(rounds_ahead + 1, 2) + 1;
+  out.batches = (number + 1 + std::max<std::int64_t>(rounds_ahead, 1)) * out.more_batches;
+  const auto start_of = [&](std::int64_t of_round) {
+    return static_cast<std::size_t>(ahead + 2 * round * of_round);
+  };
+  out.earliest = start_of(1);
+  out.begin = start_of(number);
+  out.end = start_of(number + 1);
+  return out.batches <= w.micro_batches() ? std::optional(out) : std::nullopt;
+}
+
 std::span<const PipelineSchedule> BuiltinSchedules() {
   static constexpr std::array kSchedules = {
       PipelineSchedule{"gpipe", "all forward passes, then all backward passes", false,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,19 @@ struct PipelineSchedule {
   std::vector<Pass> (*passes)(std::int64_t stage, std::int64_t stages, std::int64_t batches,
                               std::int64_t chunks);
 };
+
+// A stage's passes that come again with more micro-batches, in a job of few. Before them are as
+// many that do the same.
+struct RepeatedPasses {
+  std::int64_t batches = 0;       // of the job of few
+  std::int64_t more_batches = 0;  // that each further repetition takes through the stage
+  // Numbers of passes. Once a pass of the second micro-batch was made, from `earliest` on, passes
+  // refer to nothing before it but what the first one made for all.
+  std::size_t earliest = 0, begin = 0, end = 0;
+};
+// Nothing: the schedule has no such passes, or the workload fewer micro-batches.
+[[nodiscard]] std::optional<RepeatedPasses> RepeatedPassesOf(const Workload& workload,
+                                                             std::int64_t stage);
 
 [[nodiscard]] std::span<const PipelineSchedule> BuiltinSchedules();
 // Null: none of that name.

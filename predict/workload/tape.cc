@@ -21,14 +21,15 @@ Var Tape::Input(const TensorDesc& tensor) {
   return var;
 }
 
-std::vector<Var> Tape::Record(std::string name, const std::vector<Var>& inputs,
+std::vector<Var> Tape::Record(std::string_view name, GradientTargets inputs,
                               std::vector<TensorDesc> results, Backward backward) {
   std::vector<Var> vars(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     vars[i].tensor = std::move(results[i]);
   }
-  const bool needed = std::any_of(inputs.begin(), inputs.end(),
-                                  [](const Var& input) { return input.NeedsGradient(); });
+  const bool needed = std::ranges::any_of(inputs, [](const GradientTarget& input) {
+    return input.entry >= 0 || input.parameter != nullptr;
+  });
   if (!enabled_ || !needed) {
     return vars;
   }
@@ -36,10 +37,7 @@ std::vector<Var> Tape::Record(std::string name, const std::vector<Var>& inputs,
     vars[i].entry = static_cast<std::int32_t>(entries_.size());
     vars[i].slot = static_cast<std::int32_t>(i);
   }
-  Entry entry{.name = std::move(name), .backward = std::move(backward)};
-  for (const Var& input : inputs) {
-    entry.inputs.push_back({input.entry, input.slot, input.parameter});
-  }
+  Entry entry{.name = name, .inputs = std::move(inputs), .backward = std::move(backward)};
   entry.gradients.resize(vars.size());
   entry.sequence = emitter_.sequence;
   entry.forward = emitter_.last_host();
@@ -54,7 +52,7 @@ void Tape::RecordHook(std::function<void()> hook) {
   }
 }
 
-void Tape::Deliver(const Entry& from, const Target& to, Grad gradient) {
+void Tape::Deliver(const Entry& from, const GradientTarget& to, Grad gradient) {
   if (!gradient.tensor) {
     return;
   }
@@ -74,8 +72,8 @@ void Tape::Deliver(const Entry& from, const Target& to, Grad gradient) {
     return;
   }
   // The engine adds what comes later; in place if nothing else refers to it.
-  const std::string outer =
-      std::exchange(emitter_.parent, "autograd::engine::evaluate_function: " + from.name);
+  const std::string outer = std::exchange(
+      emitter_.parent, fmt::format("autograd::engine::evaluate_function: {}", from.name));
   if (sum.fresh) {
     emitter_.Work("aten::add_", Args(*sum.tensor, *gradient.tensor, 1), Args(*sum.tensor));
   } else {

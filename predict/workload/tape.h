@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,6 +87,20 @@ struct Var {
   [[nodiscard]] bool NeedsGradient() const { return entry >= 0 || parameter != nullptr; }
 };
 
+// Where the gradients of an operator's inputs go.
+struct GradientTarget {
+  GradientTarget(
+      const Var& input)  // NOLINT(google-explicit-constructor): an input is named as it is
+      : entry(input.entry), slot(input.slot), parameter(input.parameter) {}
+  std::int32_t entry, slot;
+  Parameter* parameter;
+};
+struct GradientTargets : std::vector<GradientTarget> {
+  using std::vector<GradientTarget>::vector;
+  GradientTargets(const std::vector<Var>& inputs)  // NOLINT(google-explicit-constructor): as above
+      : std::vector<GradientTarget>(inputs.begin(), inputs.end()) {}
+};
+
 // A gradient on its way; fresh: nothing else holds its storage, so that others are added in place.
 struct Grad {
   std::optional<TensorDesc> tensor;
@@ -109,9 +123,9 @@ class Tape {
   [[nodiscard]] bool enabled() const { return enabled_; }
   // A tensor that comes from elsewhere; Run leaves its gradient in InputGradient.
   [[nodiscard]] Var Input(const TensorDesc& tensor);
-  // `name` is autograd's ("AddmmBackward0"). Without an input that needs a gradient there is no
-  // entry, and results have none.
-  std::vector<Var> Record(std::string name, const std::vector<Var>& inputs,
+  // `name` is autograd's ("AddmmBackward0"), a literal. Without an input that needs a gradient
+  // there is no entry, and results have none.
+  std::vector<Var> Record(std::string_view name, GradientTargets inputs,
                           std::vector<TensorDesc> results, Backward backward);
   // Runs when the entries before it have their gradients, whether or not there is one for it.
   void RecordHook(std::function<void()> hook);
@@ -120,20 +134,16 @@ class Tape {
   [[nodiscard]] std::optional<TensorDesc> InputGradient() const { return input_gradient_; }
 
  private:
-  struct Target {
-    std::int32_t entry, slot;
-    Parameter* parameter;
-  };
   struct Entry {
-    std::string name;
-    std::vector<Target> inputs;
+    std::string_view name;
+    GradientTargets inputs;
     std::vector<Grad> gradients;  // of the results
     Backward backward;
     std::function<void()> hook;
     std::int64_t sequence = -1;
     Emitter::HostPlace forward;  // the operator's last node
   };
-  void Deliver(const Entry& from, const Target& to, Grad gradient);
+  void Deliver(const Entry& from, const GradientTarget& to, Grad gradient);
 
   Emitter& emitter_;
   OnParameter on_parameter_;

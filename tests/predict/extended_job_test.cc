@@ -116,7 +116,9 @@ TEST(ExtendedJobs, AreEqualToWholeOnes) {
     const auto whole_job = [&](const Workload& workload) {
       return PredictJob(*machine, workload, {.whole = true});
     };
-    const auto extended = PredictExtended(job.workload, machine->options.to->device, whole_job);
+    const auto extended =
+        PredictExtended(job.workload, machine->options.to->device,
+                        [&](const Workload& small) { return PredictJob(*machine, small, {}); });
     ASSERT_TRUE(extended) << extended.error().message;
     if (!*extended) {
       continue;

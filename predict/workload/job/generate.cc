@@ -51,7 +51,10 @@ std::string ClassFileOf(const Workload& w, std::size_t number, std::string_view 
 class Generator {
  public:
   explicit Generator(const GenerateRequest& request)
-      : request_(request), w_(request.workload), plan_(PlanRanks(w_)) {}
+      : request_(request),
+        w_(request.workload),
+        plan_(PlanRanks(w_)),
+        sums_(w_, plan_, CountParameters(w_)) {}
 
   Result<GenerateSummary> Run() {
     const auto ranks = static_cast<std::uint64_t>(w_.layout.ranks());
@@ -69,14 +72,10 @@ class Generator {
         REPRISE_ASSIGN(folded_, TemporaryOutput::Directory(request_.directory + ".folded"));
       }
     }
-    summary_.ranks = w_.layout.ranks();
-    summary_.classes = static_cast<std::int64_t>(plan_.classes.size());
-    summary_.micro_batches = w_.micro_batches();
-    summary_.parameters = CountParameters(w_);
     for (std::size_t number = 0; number < plan_.classes.size(); ++number) {
       REPRISE_TRY(WriteClass(number));
     }
-    Summarize();
+    summary_ = sums_.Finish();
     if (output_) {
       REPRISE_TRY(Publish());
     }
@@ -85,14 +84,9 @@ class Generator {
 
  private:
   Status WriteClass(std::size_t number) {
-    const std::vector<std::int32_t>& ranks = plan_.classes[number];
-    const std::int32_t first = ranks.front();
-    const Place place = PlaceOf(w_.layout, first);
+    const std::int32_t first = plan_.classes[number].front();
     std::string bytes;  // of the file's nodes
-    std::optional<Totals> totals;
-    Emitter emitter(w_.device != "cpu", [&](Node& node, const NodeFacts& facts) -> Status {
-      REPRISE_TRY(CheckNodeCount(emitter.nodes()));
-      totals->Add(node, facts);
+    const auto sink = [&](Node& node, const NodeFacts& facts) -> Status {
       if (request_.observe) {
         REPRISE_TRY(request_.observe(node, facts));
       }
@@ -103,37 +97,16 @@ class Generator {
         request_.costs(node);
       }
       return EncodeNode(node, first, bytes);
-    });
-    totals.emplace(emitter);
-    Program program(w_, place, emitter);
-    REPRISE_TRY(program.Run());
-    Sum(*totals, ranks, place.pp);
-    if (request_.class_done) {
-      REPRISE_TRY(request_.class_done(HeaderOf(program, emitter.nodes(), first)));
-    }
+    };
+    REPRISE_ASSIGN(const ClassProgram program, GenerateClass(w_, plan_, number, sink));
+    sums_.Add(program.totals);
     if (!output_) {
       return {};
     }
     const std::string path = (fs::path(ClassDirectory()) / ClassFile(number)).string();
-    REPRISE_ASSIGN(const auto writer,
-                   EtWriter::Create(path, HeaderOf(program, emitter.nodes(), first)));
-    REPRISE_TRY(writer->WriteEncoded(bytes, emitter.nodes()));
+    REPRISE_ASSIGN(const auto writer, EtWriter::Create(path, program.header));
+    REPRISE_TRY(writer->WriteEncoded(bytes, static_cast<std::uint64_t>(program.totals.nodes)));
     return writer->Close();
-  }
-
-  [[nodiscard]] TraceMetadata HeaderOf(const Program& program, std::uint64_t nodes,
-                                       std::int32_t first) const {
-    TraceMetadata metadata;
-    metadata.rank = first;
-    metadata.world_size = static_cast<std::int32_t>(w_.layout.ranks());
-    metadata.source = SourceText(w_);
-    metadata.steps = program.steps();
-    metadata.ranges = program.ranges();
-    metadata.machine.framework = "PyTorch 2 (generated)";
-    Diagnostics notes;
-    notes.Count("generated_without_times", {}, nodes);
-    metadata.diagnostics = notes.Counts();
-    return metadata;
   }
 
   [[nodiscard]] const std::string& ClassDirectory() const {
@@ -141,41 +114,6 @@ class Generator {
   }
   [[nodiscard]] std::string ClassFile(std::size_t number) const {
     return ClassFileOf(w_, number, request_.compress ? ".zst" : "");
-  }
-
-  void Sum(const Totals& totals, const std::vector<std::int32_t>& of_ranks, std::int64_t stage) {
-    const auto ranks = static_cast<std::int64_t>(of_ranks.size());
-    summary_.nodes += totals.nodes * ranks;
-    summary_.nodes_written += totals.nodes;
-    for (const auto& [copies, flops] : totals.model_flops) {
-      summary_.model_flops +=
-          static_cast<double>(flops) * static_cast<double>(ranks) / static_cast<double>(copies);
-    }
-    summary_.executed_flops +=
-        static_cast<double>(totals.executed_flops) * static_cast<double>(ranks);
-    for (const auto& [key, sums] : totals.transfers) {
-      TransferSums& all = transfers_[key];
-      all.count += sums.count * ranks;
-      all.bytes += sums.bytes * ranks;
-    }
-    const MemorySums memory = totals.Memory();
-    summary_.class_memory.push_back({stage, of_ranks.front(), ranks, memory});
-    const auto [at, added] = memory_.emplace(stage, memory);
-    if (!added && memory.peak > at->second.peak) {
-      at->second = memory;
-    }
-  }
-
-  void Summarize() {
-    // So far of all steps.
-    summary_.model_flops /= static_cast<double>(w_.steps);
-    summary_.executed_flops /= static_cast<double>(w_.steps);
-    for (const auto& [stage, memory] : memory_) {
-      summary_.memory.push_back({stage, memory});
-    }
-    for (const auto& [key, sums] : transfers_) {
-      summary_.transfers.push_back({key.first, key.second, sums});
-    }
   }
 
   Status Publish() {
@@ -223,12 +161,93 @@ class Generator {
   const Workload& w_;
   RankPlan plan_;
   std::optional<TemporaryOutput> output_, folded_;
+  JobSums sums_;
   GenerateSummary summary_;
-  std::map<std::int64_t, MemorySums> memory_;
-  std::map<std::pair<std::string, std::string>, TransferSums> transfers_;
 };
 
+TraceMetadata HeaderOf(const Workload& w, const Program& program, std::uint64_t nodes,
+                       std::int32_t first) {
+  TraceMetadata metadata;
+  metadata.rank = first;
+  metadata.world_size = static_cast<std::int32_t>(w.layout.ranks());
+  metadata.source = SourceText(w);
+  metadata.steps = program.steps();
+  metadata.ranges = program.ranges();
+  metadata.machine.framework = "PyTorch 2 (generated)";
+  Diagnostics notes;
+  notes.Count("generated_without_times", {}, nodes);
+  metadata.diagnostics = notes.Counts();
+  return metadata;
+}
+
 }  // namespace
+
+Result<ClassProgram> GenerateClass(const Workload& w, const RankPlan& plan, std::size_t number,
+                                   const NodeSink& sink, bool repeatable) {
+  const std::int32_t first = plan.classes[number].front();
+  try {
+    Totals totals(repeatable);
+    Emitter emitter(w.device != "cpu", [&](Node& node, const NodeFacts& facts) -> Status {
+      REPRISE_TRY(CheckNodeCount(emitter.nodes()));
+      totals.Add(node, facts, emitter.uses().size());
+      return sink ? sink(node, facts) : Status{};
+    });
+    Program program(w, PlaceOf(w.layout, first), emitter);
+    REPRISE_TRY(program.Run());
+    totals.Finish(emitter.uses());
+    return ClassProgram{HeaderOf(w, program, emitter.nodes(), first), std::move(totals)};
+  } catch (const std::bad_alloc&) {
+    return EnvironmentError(
+        "not enough memory for the nodes of one class of ranks: describe fewer layers a stage or "
+        "fewer micro-batches");
+  }
+}
+
+JobSums::JobSums(const Workload& workload, const RankPlan& plan, std::int64_t parameters)
+    : workload_(workload), plan_(plan) {
+  summary_.ranks = workload.layout.ranks();
+  summary_.classes = static_cast<std::int64_t>(plan.classes.size());
+  summary_.micro_batches = workload.micro_batches();
+  summary_.parameters = parameters;
+}
+
+void JobSums::Add(const Totals& totals) {
+  const std::vector<std::int32_t>& of_ranks = plan_.classes[summary_.class_memory.size()];
+  const auto ranks = static_cast<std::int64_t>(of_ranks.size());
+  const std::int64_t stage = PlaceOf(workload_.layout, of_ranks.front()).pp;
+  summary_.nodes += totals.nodes * ranks;
+  summary_.nodes_written += totals.nodes;
+  for (const auto& [copies, flops] : totals.model_flops) {
+    summary_.model_flops +=
+        static_cast<double>(flops) * static_cast<double>(ranks) / static_cast<double>(copies);
+  }
+  summary_.executed_flops +=
+      static_cast<double>(totals.executed_flops) * static_cast<double>(ranks);
+  for (const GroupTransfers& row : totals.transfers) {
+    TransferSums& all = transfers_[{std::string(Name(row.kind)), row.group}];
+    all.count += row.sums.count * ranks;
+    all.bytes += row.sums.bytes * ranks;
+  }
+  const MemorySums memory = totals.Memory();
+  summary_.class_memory.push_back({stage, of_ranks.front(), ranks, memory});
+  const auto [at, added] = memory_.emplace(stage, memory);
+  if (!added && memory.peak > at->second.peak) {
+    at->second = memory;
+  }
+}
+
+GenerateSummary JobSums::Finish() {
+  // So far of all steps.
+  summary_.model_flops /= static_cast<double>(workload_.steps);
+  summary_.executed_flops /= static_cast<double>(workload_.steps);
+  for (const auto& [stage, memory] : memory_) {
+    summary_.memory.push_back({stage, memory});
+  }
+  for (const auto& [key, sums] : transfers_) {
+    summary_.transfers.push_back({key.first, key.second, sums});
+  }
+  return std::move(summary_);
+}
 
 RankPlan PlanRanks(const Workload& w) {
   RankPlan plan;
@@ -302,10 +321,6 @@ Result<GenerateSummary> Generate(const GenerateRequest& request) {
     return Generator(request).Run();
   } catch (const fs::filesystem_error& error) {
     return EnvironmentError(error.what());
-  } catch (const std::bad_alloc&) {
-    return EnvironmentError(
-        "not enough memory for the nodes of one class of ranks: describe fewer layers a stage or "
-        "fewer micro-batches");
   }
 }
 

@@ -31,11 +31,8 @@ struct GenerateRequest {
   bool force = false;     // replace an output that exists
   bool compress = false;  // classes as .et.zst
   NodeCosts costs;
-  // Instead of writing: gets the nodes, for tests and simulation. One class after the other, in the
-  // order of PlanRanks; `class_done` follows the last node of each, with the header that its file
-  // would have.
+  // Gets the nodes, for tests: one class after the other, in the order of PlanRanks.
   NodeSink observe;
-  std::function<Status(TraceMetadata&& header)> class_done;
 };
 
 struct StageMemory {
@@ -64,7 +61,7 @@ struct GenerateSummary {
 
 [[nodiscard]] Result<GenerateSummary> Generate(const GenerateRequest& request);
 
-// The classes of ranks that do the same, each with its first rank, and the groups.
+// The classes of ranks that do the same, and the groups.
 struct RankPlan {
   std::vector<std::vector<std::int32_t>> classes;
   std::vector<GroupRole> roles;
@@ -75,5 +72,30 @@ struct RankPlan {
                                                  std::string_view suffix = {});
 // Trainable numbers of the whole model, each once.
 [[nodiscard]] std::int64_t CountParameters(const Workload& workload);
+
+// The program of one class of ranks, by its number in the plan: every node goes to `sink`.
+struct ClassProgram {
+  TraceMetadata header;  // that its file has
+  Totals totals;
+};
+[[nodiscard]] Result<ClassProgram> GenerateClass(const Workload& workload, const RankPlan& plan,
+                                                 std::size_t number, const NodeSink& sink,
+                                                 bool repeatable = false);
+
+// Sums of a job, from those of its classes in the order of the plan.
+class JobSums {
+ public:
+  // Both must outlive it. `parameters`: CountParameters.
+  JobSums(const Workload& workload, const RankPlan& plan, std::int64_t parameters);
+  void Add(const Totals& of_class);
+  [[nodiscard]] GenerateSummary Finish();
+
+ private:
+  const Workload& workload_;
+  const RankPlan& plan_;
+  GenerateSummary summary_;
+  std::map<std::int64_t, MemorySums> memory_;
+  std::map<std::pair<std::string, std::string>, TransferSums> transfers_;
+};
 
 }  // namespace reprise

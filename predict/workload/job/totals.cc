@@ -5,7 +5,8 @@
 namespace reprise {
 namespace {
 
-void VisitTensors(const ValueList& values, const std::function<void(const TensorDesc&)>& visit) {
+template <typename Visit>
+void VisitTensors(const ValueList& values, const Visit& visit) {
   for (const Value& value : values) {
     if (const TensorDesc* tensor = value.AsTensor(); tensor != nullptr) {
       visit(*tensor);
@@ -58,50 +59,144 @@ MatrixWork MatrixWorkOf(const Node& node) {
   return {};
 }
 
-void Totals::Use(const TensorDesc& tensor, const NodeFacts& facts, std::int64_t number) {
-  if (!tensor.IsDefined()) {
-    return;
-  }
-  const auto at = static_cast<std::size_t>(tensor.incarnation);
+void Totals::Use(const Share& share, const StoragePart& part) {
+  const auto at = static_cast<std::size_t>(part.incarnation);
   if (at >= storages_.size()) {
     storages_.resize(at + 1 + at / 2);
   }
+  const std::int64_t number = nodes - 1;
   Storage& storage = storages_[at];
-  storage.bytes =
-      std::max(storage.bytes, (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype));
+  storage.bytes = std::max(storage.bytes, part.bytes);
   if (storage.first < 0) {
     storage.first = number;
-    storage.forward = facts.phase == Phase::kForward && !facts.recomputed;
+    storage.forward = share.forward;
   }
   storage.last = number;
-  if (facts.phase == Phase::kBackward) {
-    storage.backward = true;
-    storage.layer = storage.layer || facts.in_layer;
+  storage.backward = storage.backward || share.backward;
+  storage.layer = storage.layer || share.layer;
+}
+
+std::int32_t Totals::TransferOf(CommKind kind, std::string_view group) {
+  const auto at = std::ranges::find_if(
+      transfers, [&](const GroupTransfers& row) { return row.kind == kind && row.group == group; });
+  if (at == transfers.end()) {
+    transfers.push_back({kind, std::string(group), {}});
+    return static_cast<std::int32_t>(transfers.size() - 1);
+  }
+  return static_cast<std::int32_t>(at - transfers.begin());
+}
+
+Totals::Share Totals::ShareOf(const Node& node, const NodeFacts& facts) {
+  Share share;
+  share.forward = facts.phase == Phase::kForward && !facts.recomputed;
+  share.backward = facts.phase == Phase::kBackward;
+  share.layer = share.backward && facts.in_layer;
+  if (node.comm) {
+    share.transfer = TransferOf(node.comm->kind, facts.group);
+    share.transfer_bytes = std::max(node.comm->in_bytes, node.comm->out_bytes);
+    return share;
+  }
+  const MatrixWork work = MatrixWorkOf(node);
+  share.executed_flops = work.flops + work.recomputed;
+  share.model_flops = facts.recomputed ? 0 : work.flops;
+  share.copies = facts.copies;
+  return share;
+}
+
+void Totals::AddShare(const Share& share) {
+  ++nodes;
+  if (share.transfer >= 0) {
+    TransferSums& sums = transfers[static_cast<std::size_t>(share.transfer)].sums;
+    ++sums.count;
+    sums.bytes += share.transfer_bytes;
+  }
+  executed_flops += share.executed_flops;
+  if (share.model_flops != 0) {
+    model_flops[share.copies] += share.model_flops;
   }
 }
 
-void Totals::Add(const Node& node, const NodeFacts& facts) {
-  const std::int64_t number = nodes++;
-  const auto use = [&](const TensorDesc& tensor) { Use(tensor, facts, number); };
+void Totals::Add(const Node& node, const NodeFacts& facts, std::size_t storages) {
+  const Share share = ShareOf(node, facts);
+  AddShare(share);
+  const auto use = [&](const TensorDesc& tensor) {
+    if (!tensor.IsDefined()) {
+      return;
+    }
+    const StoragePart part = {tensor.incarnation,
+                              (tensor.offset + ExtentElements(tensor)) * SizeOf(tensor.dtype)};
+    Use(share, part);
+    if (repeatable_) {
+      parts_.push_back(part);
+    }
+  };
   // Views take no memory and read none.
   if (node.kind != OpKind::kMetadata) {
     VisitTensors(node.inputs, use);
     VisitTensors(node.outputs, use);
   }
-  if (node.comm) {
-    TransferSums& sums = transfers[{std::string(Name(node.comm->kind)), std::string(facts.group)}];
-    ++sums.count;
-    sums.bytes += std::max(node.comm->in_bytes, node.comm->out_bytes);
-    return;
+  if (repeatable_) {
+    kept_.push_back({share, parts_.size(), storages});
   }
-  const MatrixWork work = MatrixWorkOf(node);
-  if (work.flops == 0) {
-    return;
+}
+
+std::span<const Totals::StoragePart> Totals::PartsOf(std::size_t node) const {
+  const std::size_t begin = node == 0 ? 0 : kept_[node - 1].parts;
+  return {parts_.data() + begin, parts_.data() + kept_[node].parts};
+}
+
+std::int64_t Totals::StoragesBefore(std::size_t node) const {
+  return node == 0 ? 0 : static_cast<std::int64_t>(kept_[node - 1].storages);
+}
+
+bool Totals::Repeats(const RepeatedPart& part) const {
+  const std::size_t size = part.end - part.begin;
+  const std::int64_t from = StoragesBefore(part.earliest);
+  const std::int64_t more = StoragesBefore(part.end) - StoragesBefore(part.begin);
+  if (StoragesBefore(part.begin) - StoragesBefore(part.begin - size) != more) {
+    return false;
   }
-  executed_flops += work.flops + work.recomputed;
-  if (!facts.recomputed) {
-    model_flops[facts.copies] += work.flops;
+  for (std::size_t node = part.begin; node < part.end; ++node) {
+    const bool same = std::ranges::equal(
+        PartsOf(node - size), PartsOf(node), [&](StoragePart before, const StoragePart& now) {
+          before.incarnation += before.incarnation < from ? 0 : more;
+          return before == now;
+        });
+    if (!same || kept_[node - size].share != kept_[node].share) {
+      return false;
+    }
   }
+  return true;
+}
+
+Totals Totals::Repeated(const RepeatedPart& part, std::int64_t times) const {
+  Totals out(false);
+  out.transfers = transfers;
+  for (GroupTransfers& row : out.transfers) {
+    row.sums = {};
+  }
+  const std::int64_t from = StoragesBefore(part.earliest);
+  const std::int64_t begin = StoragesBefore(part.begin);
+  const std::int64_t end = StoragesBefore(part.end);
+  const auto add = [&](std::size_t first, std::size_t behind, std::int64_t repetition) {
+    const std::int64_t more = repetition * (end - begin);
+    for (std::size_t node = first; node < behind; ++node) {
+      out.AddShare(kept_[node].share);
+      for (StoragePart own : PartsOf(node)) {
+        own.incarnation += own.incarnation < from ? 0 : more;
+        out.Use(kept_[node].share, own);
+      }
+    }
+  };
+  add(0, part.end, 0);
+  out.uses_.assign(uses_.begin(), uses_.begin() + end);
+  for (std::int64_t repetition = 1; repetition <= times; ++repetition) {
+    add(part.begin, part.end, repetition);
+    out.uses_.insert(out.uses_.end(), uses_.begin() + begin, uses_.begin() + end);
+  }
+  add(part.end, kept_.size(), times);
+  out.uses_.insert(out.uses_.end(), uses_.begin() + end, uses_.end());
+  return out;
 }
 
 std::int64_t Totals::Largest(const std::vector<const Storage*>& storages) const {
@@ -131,7 +226,7 @@ MemorySums Totals::Memory() const {
     if (storage.first < 0) {
       continue;
     }
-    switch (emitter_.UseOf(static_cast<std::int64_t>(i))) {
+    switch (uses_[i]) {
       case StorageUse::kParameter:
         sums.parameters += storage.bytes;
         break;

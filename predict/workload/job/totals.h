@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
+#include "et_schema/graph.h"
 #include "predict/workload/emitter.h"
 
 namespace reprise {
@@ -38,19 +40,33 @@ struct MemorySums {
 struct TransferSums {
   std::int64_t count = 0, bytes = 0;  // bytes: of the larger side of each
 };
+struct GroupTransfers {
+  CommKind kind = CommKind::kAllReduce;
+  std::string group;  // its role
+  TransferSums sums;
+};
 
 class Totals {
  public:
-  explicit Totals(const Emitter& emitter) : emitter_(emitter) {}
-  void Add(const Node& node, const NodeFacts& facts);
+  // `repeatable`: keeps what each node adds, which Repeats and Repeated need.
+  explicit Totals(bool repeatable) : repeatable_(repeatable) {}
+  // `storages`: made so far (Emitter::uses).
+  void Add(const Node& node, const NodeFacts& facts, std::size_t storages);
+  // After the last node.
+  void Finish(const std::vector<StorageUse>& uses) { uses_ = uses; }
 
   std::int64_t nodes = 0;
   // Of the forward and backward pass without what is computed again, by the number of ranks that
   // compute the same.
   std::map<std::int64_t, std::int64_t> model_flops;
   std::int64_t executed_flops = 0;
-  std::map<std::pair<std::string, std::string>, TransferSums> transfers;  // kind, group's role
+  std::vector<GroupTransfers> transfers;
   [[nodiscard]] MemorySums Memory() const;
+
+  // Whether the nodes before the part add the same as those of the part.
+  [[nodiscard]] bool Repeats(const RepeatedPart& part) const;
+  // Of the program in which the part comes `times` times more. Not repeatable itself.
+  [[nodiscard]] Totals Repeated(const RepeatedPart& part, std::int64_t times) const;
 
  private:
   struct Storage {
@@ -58,11 +74,37 @@ class Totals {
     std::int64_t first = -1, last = -1;  // numbers of nodes
     bool forward = false, backward = false, layer = false;
   };
-  void Use(const TensorDesc& tensor, const NodeFacts& facts, std::int64_t number);
+  struct StoragePart {
+    std::int64_t incarnation = 0;
+    std::int64_t bytes = 0;  // from the storage's begin to the end of what is used
+    bool operator==(const StoragePart&) const = default;
+  };
+  // What one node adds.
+  struct Share {
+    std::int64_t model_flops = 0, copies = 1, executed_flops = 0;
+    std::int64_t transfer_bytes = 0;
+    std::int32_t transfer = -1;  // place in `transfers`
+    bool forward = false, backward = false, layer = false;
+    bool operator==(const Share&) const = default;
+  };
+  struct Kept {
+    Share share;
+    std::size_t parts = 0;     // place behind its own in parts_
+    std::size_t storages = 0;  // made so far
+  };
+  [[nodiscard]] Share ShareOf(const Node& node, const NodeFacts& facts);
+  [[nodiscard]] std::int32_t TransferOf(CommKind kind, std::string_view group);
+  void AddShare(const Share& share);
+  void Use(const Share& share, const StoragePart& part);
+  [[nodiscard]] std::span<const StoragePart> PartsOf(std::size_t node) const;
+  [[nodiscard]] std::int64_t StoragesBefore(std::size_t node) const;
   [[nodiscard]] std::int64_t Largest(const std::vector<const Storage*>& storages) const;
 
-  const Emitter& emitter_;
+  bool repeatable_;
   std::vector<Storage> storages_;  // by incarnation
+  std::vector<StorageUse> uses_;   // by incarnation
+  std::vector<Kept> kept_;         // by node, if repeatable
+  std::vector<StoragePart> parts_;
 };
 
 }  // namespace reprise
