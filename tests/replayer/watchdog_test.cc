@@ -49,7 +49,9 @@ class CountingCommunicator final : public Communicator {
     inner_->PostNote(to, std::move(text));
   }
   std::optional<Note> TakeNote() override { return inner_->TakeNote(); }
-  void AbortNow(int exit_code) override { inner_->AbortNow(exit_code); }
+  void AbortNow(int exit_code, std::string_view unsaid) override {
+    inner_->AbortNow(exit_code, unsaid);
+  }
 
   std::atomic<int> notes = 0;
 
