@@ -124,6 +124,10 @@ class Page:
         self._call("Runtime.evaluate", awaitPromise=True, expression="new Promise((heard) => "
                    "requestAnimationFrame(() => requestAnimationFrame(heard)))")
 
+    def resize(self, width, height=800):
+        """As on a device of this size; a window cannot be as narrow as a phone."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=True)
+
     def key(self, key):
         for kind in ("keyDown", "keyUp"):
             self._call("Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 and kind == "keyDown" else "")
