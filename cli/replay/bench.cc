@@ -230,7 +230,7 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   BenchOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
       "collectives", "Measure time and busbw of one collective; start it with mpirun -n N");
-  sub->add_option("name", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
+  sub->add_option("COLLECTIVE", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
   sub->add_option("-b,--minbytes", flags->min_size, "smallest size")->capture_default_str();
   sub->add_option("-e,--maxbytes", flags->max_size, "largest size")->capture_default_str();
   sub->add_option("-i,--stepbytes", flags->step, "increment between sizes")->capture_default_str();

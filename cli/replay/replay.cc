@@ -63,7 +63,8 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   app.description(
       "Replay a trace set or a part of it; start it with mpirun -n RANKS or srun "
       "(docs/guides/clusters.md), or let --processes start mpirun");
-  app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
+  app.add_option("SET", flags.request.set_directory,
+                 "directory of <name>.<rank>.et files; one such file: its rank alone")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
   app.add_flag("--force", flags.request.force, "replace an existing run");
@@ -177,7 +178,7 @@ Status Interpret(ReplayFlags& flags) {
   if (!flags.stretch.empty()) {
     REPRISE_TRY(ParseStretch(flags.stretch, options));
   }
-  REPRISE_TRY(InterpretPart(flags.part, options));
+  REPRISE_TRY(InterpretPart(flags.part, flags.request.set_directory, options));
   if (!flags.device_map.empty()) {
     REPRISE_TRY(ParseDeviceMap(flags.device_map, options));
   }
