@@ -112,11 +112,13 @@ class Communicator {
   static constexpr std::size_t kNoteBytes = 2000;
   // Transports between processes take longer notes: ranks as threads add an address.
   static constexpr std::size_t kCarriedNoteBytes = kNoteBytes + 32;
-  // The last call after an abort, once everything worth keeping is written: waits up to
-  // kAbortGraceNs for the other ranks to get as far. Returns where this process can then end in
-  // good order by itself, and always where ranks are threads (local transport); otherwise ends all
-  // processes of the run with `exit_code`. The destructor after an abort does it with 1.
-  virtual void AbortNow(int exit_code) = 0;
+  // The last call after an abort, or after an error that all ranks agreed on, once everything worth
+  // keeping is written and the reason printed: waits up to kAbortGraceNs for the other ranks to get
+  // as far, then ends all processes of the run with `exit_code`. Returns where ranks are threads
+  // (local transport), and where an MPI other than Open MPI lets this process end in good order by
+  // itself. `unsaid` is what another rank prints for all; this one prints it where that rank does
+  // not come. The destructor after an abort does it with 1.
+  virtual void AbortNow(int exit_code, std::string_view unsaid) = 0;
   // The time that the other ranks get to write their results after an abort.
   static constexpr std::int64_t kAbortGraceNs = 2'000'000'000;
 
@@ -133,6 +135,11 @@ class Communicator {
 // 0 of 1. Longer messages than `max_message_bytes` are cut (MPI counts are ints).
 [[nodiscard]] Result<std::unique_ptr<Communicator>> CreateMpiCommunicator(
     int* argc, char*** argv, std::int64_t max_message_bytes = std::int64_t{1} << 30);
+// For a process that MPI's launcher started and that ends before it has created a communicator, all
+// ranks for the same reason, which has been printed: ends all of them with `exit_code`, without the
+// launcher's lines about it. Starts MPI for that, which waits until every rank has come. Returns
+// where this MPI cannot; the caller then ends its process.
+void EndMpiJob(int exit_code);
 // Name and version of the MPI library that the process has loaded ("Open MPI v4.1.4"). May be
 // called before MPI is initialised, and by any thread.
 [[nodiscard]] std::string MpiLibraryVersion();

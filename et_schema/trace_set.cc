@@ -102,6 +102,22 @@ Status ListFiles(TraceSet& set) {
   return {};
 }
 
+// Of the set that is to be opened, `directory` is the path of a file.
+Status TakeFile(TraceSet& set) {
+  const fs::path path = set.directory;
+  const std::string file = path.filename().string();
+  const RankFile parsed = ParseFileName(file).value_or(RankFile{file, -1});
+  std::int32_t rank = parsed.rank;
+  if (rank < 0) {
+    REPRISE_ASSIGN(const auto reader, EtReader::Open(path.string()));
+    rank = reader->metadata().rank;
+  }
+  set.name = parsed.name;
+  set.files = {{rank, path.string()}};
+  set.directory = path.has_parent_path() ? path.parent_path().string() : ".";
+  return {};
+}
+
 // Ranks are 0 … world size − 1, where the files themselves say how many there were.
 Status CheckRanks(TraceSet& set) {
   const std::string& first = set.files.begin()->second;
@@ -188,18 +204,23 @@ std::string TraceSet::MissingRanks() const {
 Result<TraceSet> TraceSet::OpenPresent(const std::string& directory) {
   TraceSet set;
   set.directory = directory;
-  REPRISE_TRY(ListFiles(set));
+  std::error_code error;
+  const bool one_file = fs::is_regular_file(directory, error);
+  REPRISE_TRY(one_file ? TakeFile(set) : ListFiles(set));
   if (set.classes) {
     return set;
   }
   REPRISE_TRY(CheckRanks(set));
-  REPRISE_ASSIGN(set.groups, ReadGroups(directory));
+  if (one_file) {
+    set.missing.clear();  // nobody asked for them
+  }
+  REPRISE_ASSIGN(set.groups, ReadGroups(set.directory));
   REPRISE_TRY(MergeGroups(set));
   for (const auto& [id, group] : set.groups) {
     for (const std::int32_t rank : group.ranks) {
       if (rank < 0 || rank >= set.world_size) {
         return BadInput(fmt::format("{}: group \"{}\" has rank {}, the trace has ranks 0 to {}",
-                                    directory, id, rank, set.world_size - 1));
+                                    set.directory, id, rank, set.world_size - 1));
       }
     }
   }

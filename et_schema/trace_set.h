@@ -31,7 +31,7 @@ struct TraceSet {
 
   // Fails (bad input) on no trace, on a missing rank (names it), on two files for a rank.
   static Result<TraceSet> Open(const std::string& directory);
-  // The same for callers that need only some ranks (captures of one rank of many are common).
+  // The same for callers that need only some ranks. The path of a file: a set of its rank alone.
   static Result<TraceSet> OpenPresent(const std::string& directory);
   [[nodiscard]] std::size_t RankCount() const;
   [[nodiscard]] bool HasRank(std::int32_t rank) const;

@@ -88,6 +88,17 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
     const std::size_t equals = assignment.find('=');
     described["set." + assignment.substr(0, equals)] = assignment.substr(equals + 1);
   }
+  if (job_ && step_ns_ && machine_.options.to) {
+    const DeviceModel& device = machine_.options.to->device;
+    const auto step_ns = static_cast<double>(*step_ns_);
+    if (const auto mfu = UtilizationOf(*job_, job_->model_flops, device, step_ns)) {
+      described["mfu"] = share(*mfu);
+    }
+    described[job_->tokens > 0 ? "tokens" : "samples"] =
+        std::to_string(job_->tokens > 0 ? job_->tokens : job_->samples);
+    described["memory_peak_bytes"] = std::to_string(job_->PeakBytes());
+    described["memory_bytes"] = fmt::format("{:.0f}", device.memory_bytes.value);
+  }
   if (machine_.options.jitter > 0) {
     described["jitter"] = fmt::format("{}", machine_.options.jitter);
     described["seed"] = fmt::format("{}", machine_.options.seed);

@@ -106,6 +106,7 @@ Status Session::EndRecording() {
   if (engine_ != nullptr && request_.options.check) {
     writer_->SetFacts({.checked_transfers = engine_->checked_transfers()});
   }
+  writer_->SetFacts({.iteration_loads = loads_});
   return writer_->Close();
 }
 

@@ -13,11 +13,13 @@
 #include "collectives/gathered.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/parallel.h"
 #include "kernels/backend.h"
 #include "kernels/call_lowering.h"
 #include "replayer/device_choice.h"
 #include "replayer/shared_set.h"
 #include "replayer/work_sums.h"
+#include "report/telemetry/load_meter.h"
 
 namespace reprise {
 namespace {
@@ -277,6 +279,9 @@ Result<std::int64_t> Session::StartSkewNs() {
 }
 
 Watchdog::Callbacks Session::WatchdogCallbacks() {
+  auto opened = PseudoFile::Open(request_.options.sampling.sources.root + "/proc/pressure/cpu");
+  const auto pressure =
+      opened ? std::make_shared<PseudoFile>(std::move(*opened)) : std::shared_ptr<PseudoFile>();
   return {.progress = [this] { return engine_->GetProgress(); },
           .state = [this] { return engine_->GetState(); },
           .give_up =
@@ -284,7 +289,11 @@ Watchdog::Callbacks Session::WatchdogCallbacks() {
                 RecordFailure(reported);  // the system may kill this process before it has ended
                 engine_->GiveUp(reported, found);
               },
-          .interrupted = request_.interrupted};
+          .interrupted = request_.interrupted,
+          .pressure_ns =
+              [pressure] {
+                return pressure ? PressureNs(pressure->Text().value_or("")) : std::nullopt;
+              }};
 }
 
 Status Session::RunIterations() {
@@ -304,6 +313,7 @@ Status Session::Iterate() {
   const ReplayOptions& options = request_.options;
   REPRISE_ASSIGN(const std::int64_t skew_ns, StartSkewNs());
   const std::int64_t begin_ns = MonotonicNs();
+  LoadMeter load(options.sampling.sources.root, OwnCoreNumbers());
   std::int32_t total = options.warmup + options.iterations;
   for (std::int32_t iteration = 0; iteration < total; ++iteration) {
     if (iteration == total - options.iterations) {
@@ -320,7 +330,9 @@ Status Session::Iterate() {
     engine_->WaitUntil(MonotonicNs() + skew_ns);
     const std::int32_t warmups = total - options.iterations;
     const bool warmup = iteration < warmups;
+    load.Begin();
     REPRISE_ASSIGN(IterationResult result, engine_->RunIteration(iteration, warmup));
+    loads_.push_back(load.End(iteration));
     std::int64_t replay_ns = 0;
     for (const StepRecord& step : result.steps) {
       replay_ns += step.duration_ns;

@@ -10,6 +10,7 @@
 
 #include "collectives/clock_exchange.h"
 #include "collectives/communicator.h"
+#include "core/iteration_load.h"
 #include "core/result.h"
 #include "et_schema/trace_set.h"
 #include "kernels/device.h"
@@ -99,6 +100,7 @@ class Session {
   std::unique_ptr<DeviceMemory> memory_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<RankWriter> writer_;
+  std::vector<IterationLoad> loads_;  // of iterations that have ended
   std::atomic<bool> failure_recorded_ = false;
   RecentSamples recent_{2 * kSteadyWindowNs};  // of sampler_
   std::unique_ptr<Sampler> sampler_;           // on one rank of each host

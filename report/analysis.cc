@@ -12,6 +12,7 @@
 #include "core/median.h"
 #include "report/classes/coverage.h"
 #include "report/energy/sampled.h"
+#include "report/fidelity/other_programs.h"
 #include "report/nodes/step_times.h"
 #include "report/part_sums.h"
 #include "report/run/memory_need.h"
@@ -140,6 +141,7 @@ void DescribeOutline(const MeasuredRun& outline, Report& report) {
     report.ranks.push_back(IdentifyRank(rank, report.manifest));
   }
   FillStepTimes(outline.ranks, report);
+  report.processor_use = ProcessorUseOf(*outline.data, report.manifest.warmup, report.iterations);
   report.collectives = outline.transfers.rows;
   SampledSummary sampled = SummarizeSamples(outline.ranks, report.ranks);
   report.measured_ns = sampled.measured_ns;

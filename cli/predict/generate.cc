@@ -114,7 +114,7 @@ Result<int> RunGenerate(const GenerateFlags& flags) {
 CommandBody RegisterGenerate(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Generate the trace set of a training job from a description");
   auto flags = std::make_shared<GenerateFlags>();
-  app.add_option("workload", flags->job.what,
+  app.add_option("JOB", flags->job.what,
                  "a preset (`reprise list models`), or a JSON file that describes the job");
   app.add_option("-o,--output", flags->output, "directory to create");
   AddJobFlags(app, flags->job);

@@ -11,6 +11,7 @@
 #include "cli/predict/machine_flags.h"
 #include "cli/predict/shown_prediction.h"
 #include "cli/program/commands.h"
+#include "cli/program/given_path.h"
 #include "cli/program/number_checks.h"
 #include "cli/program/part_flags.h"
 #include "cli/program/provenance_flag.h"
@@ -78,7 +79,7 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
 // A job is no set; what is missing may be either.
 Status CheckSet(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
+  if (std::filesystem::is_directory(path, error) || FindPathKind(path) == PathKind::kTraceFile) {
     return {};
   }
   const bool preset = std::ranges::any_of(
@@ -118,7 +119,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   }
   request.command_line = context.command_line;
   REPRISE_TRY(InterpretTimes(flags, request.options));
-  REPRISE_TRY(InterpretPart(flags.part, request.options));
+  REPRISE_TRY(InterpretPart(flags.part, request.set_directory, request.options));
   if (request.options.part.group_sizes && request.options.part.ranks.empty() &&
       !request.options.part.one_trace) {
     return UsageError(

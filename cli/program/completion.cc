@@ -9,9 +9,36 @@
 #include "cli/program/commands.h"
 #include "cli/program/option_tree.h"
 #include "core/text.h"
+#include "predict/machine/catalogue.h"
+#include "predict/workload/job/parse.h"
+#include "report/sections/sections.h"
 
 namespace reprise {
 namespace {
+
+// What may be taken besides files, where the parser does not know it. The page of --help names the
+// command that lists it.
+void AddSuggestions(CommandFacts& command) {
+  for (OptionFacts& option : command.options) {
+    if (std::ranges::find(option.names, "--machine") != option.names.end()) {
+      option.suggestions = MachineNames();
+    } else if (std::ranges::find(option.names, "--section") != option.names.end()) {
+      option.choices = SectionNames();
+    }
+  }
+  for (OptionFacts& positional : command.positionals) {
+    if (positional.positional == "JOB") {
+      for (const Preset& preset : BuiltinPresets()) {
+        positional.suggestions.emplace_back(preset.name);
+      }
+    }
+  }
+  std::ranges::for_each(command.commands, AddSuggestions);
+}
+
+const std::vector<std::string>& WordsOf(const OptionFacts& option) {
+  return option.choices.empty() ? option.suggestions : option.choices;
+}
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -27,8 +54,8 @@ std::vector<std::string> OptionNames(const CommandFacts& command) {
 
 std::vector<std::string> NextWords(const CommandFacts& command) {
   for (const OptionFacts& positional : command.positionals) {
-    if (!positional.choices.empty()) {
-      return positional.choices;
+    if (!WordsOf(positional).empty()) {
+      return WordsOf(positional);
     }
   }
   std::vector<std::string> words;
@@ -63,7 +90,7 @@ complete -o bashdefault -o default -F _reprise reprise
 std::string ValueCases(const CommandFacts& command) {
   std::string text;
   for (const OptionFacts& option : command.options) {
-    if (option.type.empty() || (option.choices.empty() && !option.needs_value)) {
+    if (option.type.empty() || (WordsOf(option).empty() && !option.needs_value)) {
       continue;
     }
     std::vector<std::string> patterns;
@@ -71,9 +98,9 @@ std::string ValueCases(const CommandFacts& command) {
       patterns.push_back(fmt::format("'{} {}'", command.path, name));
     }
     text += fmt::format("    {}) {} ;;\n", fmt::join(patterns, " | "),
-                        option.choices.empty()
+                        WordsOf(option).empty()
                             ? "return"
-                            : fmt::format("words='{}'", fmt::join(option.choices, " ")));
+                            : fmt::format("words='{}'", fmt::join(WordsOf(option), " ")));
   }
   return text;
 }
@@ -124,6 +151,8 @@ std::string FishOption(const CommandFacts& command, const OptionFacts& option) {
   }
   if (!option.choices.empty()) {
     line += fmt::format(" -x -a '{}'", fmt::join(option.choices, " "));
+  } else if (!option.suggestions.empty()) {
+    line += fmt::format(" -r -F -a '{}'", fmt::join(option.suggestions, " "));
   } else if (option.needs_value) {
     line += " -r -F";
   }
@@ -149,7 +178,9 @@ std::string FishCompletion(const CommandFacts& program) {
                             QuoteForFish(FirstLine(below.description)));
     }
     if (const auto words = NextWords(*command); command->commands.empty() && !words.empty()) {
-      script += fmt::format("{} -f -a '{}'\n", FishAt(*command), fmt::join(words, " "));
+      const bool only = !command->positionals.front().choices.empty();
+      script +=
+          fmt::format("{} {}-a '{}'\n", FishAt(*command), only ? "-f " : "", fmt::join(words, " "));
     }
   }
   return script;
@@ -174,14 +205,21 @@ std::string ZshText(const std::string& text) {
 
 std::string QuoteForZsh(const std::string& text) { return SingleQuoted(text, "'\\''"); }
 
+// "(full dry)", "_files", or both.
+std::string ZshWords(const OptionFacts& option) {
+  if (!option.suggestions.empty()) {
+    return fmt::format("{{_alternative \"names:name:({})\" \"files:file:_files\"}}",
+                       fmt::join(option.suggestions, " "));
+  }
+  return option.choices.empty() ? "_files" : fmt::format("({})", fmt::join(option.choices, " "));
+}
+
 // ":TEXT:(full dry)" or ":TEXT:_files"; "::" where the value may be left out.
 std::string ZshValue(const OptionFacts& option) {
   return option.type.empty()
              ? ""
              : fmt::format("{}{}:{}", option.needs_value ? ":" : "::", ZshText(option.type),
-                           option.choices.empty()
-                               ? "_files"
-                               : fmt::format("({})", fmt::join(option.choices, " ")));
+                           ZshWords(option));
 }
 
 // The arguments of _arguments, one name of an option a line.
@@ -196,12 +234,10 @@ std::string ZshArguments(const CommandFacts& command) {
     }
   }
   for (const OptionFacts& positional : command.positionals) {
-    text += fmt::format(
-        " \\\n    {}",
-        QuoteForZsh(fmt::format(
-            "{}:{}:{}", positional.repeats ? "*" : "", ZshText(positional.positional),
-            positional.choices.empty() ? "_files"
-                                       : fmt::format("({})", fmt::join(positional.choices, " ")))));
+    text +=
+        fmt::format(" \\\n    {}",
+                    QuoteForZsh(fmt::format("{}:{}:{}", positional.repeats ? "*" : "",
+                                            ZshText(positional.positional), ZshWords(positional))));
   }
   return text;
 }
@@ -251,11 +287,12 @@ std::string ZshCompletion(const CommandFacts& program) {
 CommandBody RegisterCompletion(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Print the completion script of a shell");
   auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "shell; in bash: source <(reprise completion bash)")
+  app.add_option("SHELL", *shell, "shell; in bash: source <(reprise completion bash)")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   return [&app, shell]() -> Result<int> {
-    const CommandFacts program = DescribeCommands(*app.get_parent());
+    CommandFacts program = DescribeCommands(*app.get_parent());
+    AddSuggestions(program);
     fmt::print("{}", *shell == "bash"  ? BashCompletion(program)
                      : *shell == "zsh" ? ZshCompletion(program)
                                        : FishCompletion(program));

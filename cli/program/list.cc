@@ -294,7 +294,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
     names.emplace_back(registry.name);
     help += fmt::format("\n{}: {}", registry.name, registry.help);
   }
-  app.add_option("what", flags->what, help)->required()->check(CLI::IsMember(names));
+  app.add_option("WHAT", flags->what, help)->required()->check(CLI::IsMember(names));
   CLI::Option* json = app.add_flag("--json", flags->json, "machine-readable output");
   app.add_flag("--markdown", flags->markdown, "print a Markdown table")->excludes(json);
   AddSourceFlags(app, flags->sources);

@@ -9,11 +9,12 @@
 namespace reprise {
 
 struct OptionFacts {
-  std::vector<std::string> names;    // "-o", "--output"; empty for positionals
-  std::string positional;            // "SET"; empty for options
-  std::string type;                  // "TEXT", "INT"; empty for flags
-  std::vector<std::string> choices;  // all that is taken, where the parser knows it
-  std::string limits;                // other checks as --help says them: "POSITIVE"
+  std::vector<std::string> names;        // "-o", "--output"; empty for positionals
+  std::string positional;                // "SET"; empty for options
+  std::string type;                      // "TEXT", "INT"; empty for flags
+  std::vector<std::string> choices;      // all that is taken, where the parser knows it
+  std::vector<std::string> suggestions;  // names that are taken beside others, as of files
+  std::string limits;                    // other checks as --help says them: "POSITIVE"
   std::string default_value;
   std::string help;
   std::string group;  // heading in --help

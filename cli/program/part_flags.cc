@@ -1,5 +1,8 @@
 #include "cli/program/part_flags.h"
 
+#include <filesystem>
+
+#include "et_schema/trace_set.h"
 #include "replayer/plan/option_texts.h"
 
 namespace reprise {
@@ -32,7 +35,7 @@ void AddPartFlags(CLI::App& app, PartFlags& flags) {
   app.option_defaults()->group(others);
 }
 
-Status InterpretPart(const PartFlags& flags, PlanOptions& options) {
+Status InterpretPart(const PartFlags& flags, const std::string& set, PlanOptions& options) {
   PartOptions& part = options.part;
   if (!flags.ranks.empty()) {
     REPRISE_ASSIGN(part.ranks, ParseNumbers(flags.ranks, "--ranks"));
@@ -44,6 +47,11 @@ Status InterpretPart(const PartFlags& flags, PlanOptions& options) {
       return UsageError("--one-trace: expected one rank");
     }
     part.trace_rank = rank.front();
+  }
+  std::error_code error;
+  if (part.ranks.empty() && !part.one_trace && std::filesystem::is_regular_file(set, error)) {
+    REPRISE_ASSIGN(const TraceSet one, TraceSet::OpenPresent(set));
+    part.ranks = one.Ranks();
   }
   if (!flags.group_sizes.empty()) {
     part.group_sizes = flags.group_sizes == "scale" ? GroupSizes::kScale : GroupSizes::kKeep;

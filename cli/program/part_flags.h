@@ -18,6 +18,7 @@ struct PartFlags {
 
 void AddPartFlags(CLI::App& app, PartFlags& flags);
 // Usage errors name the flag.
-[[nodiscard]] Status InterpretPart(const PartFlags& flags, PlanOptions& options);
+[[nodiscard]] Status InterpretPart(const PartFlags& flags, const std::string& set,
+                                   PlanOptions& options);
 
 }  // namespace reprise

@@ -19,6 +19,7 @@
 #include "cli/program/given_path.h"
 #include "cli/program/interrupts.h"
 #include "cli/program/launched_rank.h"
+#include "cli/program/replay_parts.h"
 #include "cli/program/usage_message.h"
 #include "cli/program/version.h"
 #include "core/log.h"
@@ -53,13 +54,20 @@ std::string SubcommandName(std::string name) {
 
 // What all ranks of a launch find wrong, the first prints. A launcher ends every rank once one has
 // ended with an error, so the others give the first the time to print; its end ends their wait.
-bool PrintsForAll() {
+int EndForAll(const std::string& message, ErrorKind kind) {
   constexpr std::chrono::seconds kForFirstRank{5};
-  const bool first = FindLaunchedRank().rank == 0;
-  if (!first) {
+  const LaunchedRank launched = FindLaunchedRank();
+  if (launched.rank == 0) {
+    fmt::print(stderr, "reprise: {}\n", ShownLines(message));
+  }
+  const int code = static_cast<int>(kind);
+  if (launched.launcher == "mpirun") {
+    EndLaunchedRanks(code);
+  }
+  if (launched.rank != 0) {
     std::this_thread::sleep_for(kForFirstRank);
   }
-  return first;
+  return code;
 }
 
 // Help and version on stdout, what is wrong on stderr; of several ranks only the first prints.
@@ -67,15 +75,15 @@ int EndParsing(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) {
     return FindLaunchedRank().rank == 0 ? app.exit(error) : 0;
   }
-  if (PrintsForAll()) {
-    fmt::print(stderr, "reprise: {}\n", ShownLines(UsageMessage(app, error)));
-  }
-  return static_cast<int>(ErrorKind::kUsage);
+  return EndForAll(UsageMessage(app, error), ErrorKind::kUsage);
 }
 
 // The same line of every rank of a launch says the same once: what the command line is alone.
 int EndWith(const Error& error, bool same_on_all_ranks) {
-  if (!error.message.empty() && (!same_on_all_ranks || PrintsForAll())) {
+  if (same_on_all_ranks && !error.message.empty()) {
+    return EndForAll(error.message, error.kind);
+  }
+  if (!error.message.empty()) {
     fmt::print(stderr, "reprise: {}\n", ShownLines(error.message));
   }
   return static_cast<int>(error.kind);

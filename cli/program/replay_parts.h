@@ -18,6 +18,10 @@ struct ReplayParts {
 };
 [[nodiscard]] ReplayParts PartsOfReplay();
 
+// Ends all ranks that MPI's launcher has started, for a reason that all have and that is printed
+// (collectives/communicator.h: EndMpiJob). Does nothing without replay.
+void EndLaunchedRanks(int exit_code);
+
 // The rows of `reprise list kernels` and `reprise list backends`, as JSON arrays. Empty without
 // replay.
 [[nodiscard]] Json ListKernels();

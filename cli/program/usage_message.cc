@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "cli/program/option_tree.h"
@@ -70,13 +68,8 @@ std::string AboutMissing(const CLI::App& command) {
     if (!option->get_required() || option->count() > 0) {
       continue;
     }
-    std::string name = option->get_name();
-    if (option->get_positional()) {
-      std::ranges::transform(name, name.begin(),
-                             [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    }
     const std::string help = option->get_description();
-    return fmt::format("{} is required: {}", name, help.substr(0, help.find('\n')));
+    return fmt::format("{} is required: {}", option->get_name(), help.substr(0, help.find('\n')));
   }
   return {};
 }

@@ -10,12 +10,12 @@
 #include "cli/program/show_json.h"
 #include "cli/replay/bench_kernels.h"
 #include "cli/replay/bench_variants.h"
+#include "cli/replay/end_all_ranks.h"
 #include "collectives/bench/collective_bench.h"
 #include "core/bytes.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/nearest.h"
-#include "core/shown_text.h"
 #include "core/version.h"
 
 namespace reprise {
@@ -216,14 +216,9 @@ Result<int> BenchCollectives(const CommandContext& context, const BenchFlags& fl
   if (code) {
     return code;
   }
-  // Every rank fails alike, or hears of the one that did: one of them says so, now, for AbortNow
-  // may end the process.
+  // Every rank fails alike, or hears of the one that did.
   communicator->RaiseAbort(code.error());
-  if (communicator->rank() == 0) {
-    fmt::print(stderr, "reprise: {}\n", ShownLines(code.error().message));
-  }
-  communicator->AbortNow(static_cast<int>(code.error().kind));
-  return Fail(code.error().kind, {});
+  return EndAllRanks(code.error(), *communicator);
 }
 
 }  // namespace
@@ -235,7 +230,7 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   BenchOptions& options = flags->options;
   CLI::App* sub = app.add_subcommand(
       "collectives", "Measure time and busbw of one collective; start it with mpirun -n N");
-  sub->add_option("name", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
+  sub->add_option("COLLECTIVE", flags->name, "all_reduce, all_gather, …, sendrecv")->required();
   sub->add_option("-b,--minbytes", flags->min_size, "smallest size")->capture_default_str();
   sub->add_option("-e,--maxbytes", flags->max_size, "largest size")->capture_default_str();
   sub->add_option("-i,--stepbytes", flags->step, "increment between sizes")->capture_default_str();

@@ -9,6 +9,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/launched_rank.h"
 #include "cli/program/number_checks.h"
+#include "cli/replay/end_all_ranks.h"
 #include "cli/replay/measured_machine.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
@@ -110,11 +111,7 @@ Result<int> Measure(const CommandContext& context, MachineFlags& flags) {
     Result<int> code = MeasureByMpi(flags, *communicator);
     if (!code) {
       communicator->RaiseAbort(code.error());
-      if (communicator->rank() == 0) {
-        fmt::print(stderr, "reprise: {}\n", ShownLines(code.error().message));
-      }
-      communicator->AbortNow(static_cast<int>(code.error().kind));
-      return Fail(code.error().kind, {});
+      return EndAllRanks(code.error(), *communicator);
     }
     return code;
   }

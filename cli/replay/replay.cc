@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -19,6 +18,7 @@
 #include "cli/program/provenance_flag.h"
 #include "cli/program/sampling_flags.h"
 #include "cli/replay/backend_options.h"
+#include "cli/replay/end_all_ranks.h"
 #include "cli/replay/library_options.h"
 #include "cli/replay/rank_watch.h"
 #include "cli/replay/replay_backend.h"
@@ -63,7 +63,8 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   app.description(
       "Replay a trace set or a part of it; start it with mpirun -n RANKS or srun "
       "(docs/guides/clusters.md), or let --processes start mpirun");
-  app.add_option("SET", flags.request.set_directory, "directory of <name>.<rank>.et files")
+  app.add_option("SET", flags.request.set_directory,
+                 "directory of <name>.<rank>.et files; one such file: its rank alone")
       ->required();
   app.add_option("-o,--output", flags.request.run_directory, "run directory to write")->required();
   app.add_flag("--force", flags.request.force, "replace an existing run");
@@ -177,7 +178,7 @@ Status Interpret(ReplayFlags& flags) {
   if (!flags.stretch.empty()) {
     REPRISE_TRY(ParseStretch(flags.stretch, options));
   }
-  REPRISE_TRY(InterpretPart(flags.part, options));
+  REPRISE_TRY(InterpretPart(flags.part, flags.request.set_directory, options));
   if (!flags.device_map.empty()) {
     REPRISE_TRY(ParseDeviceMap(flags.device_map, options));
   }
@@ -243,27 +244,16 @@ void LimitCpuDeviceThreads(const Communicator& communicator, const ReplayFlags& 
 Result<int> EndEarly(const ReplayFailure& failure, Communicator& communicator) {
   const Error& error = failure.error;
   if (!failure.while_running) {
-    // The ranks agreed on it, so the first prints for all, and ends them with it; unless it is
-    // stuck.
-    constexpr std::chrono::seconds kForFirstRank{5};
-    if (communicator.rank() != 0) {
-      std::this_thread::sleep_for(kForFirstRank);
-    }
-    // Before the ranks part: one that lacks the memory even for that ends all of them.
-    fmt::print(stderr, "reprise: {}\n", ShownLines(error.message));
-    communicator.AbortNow(static_cast<int>(error.kind));
-    return Fail(error.kind, "");
+    return EndAllRanks(error, communicator);
   }
   const int signal_code = InterruptExitCode();
   // mpirun sends its signal to every rank; one of them reports it.
   if (signal_code == 0 || communicator.rank() == 0) {
     LogError(error.message);
   }
-  communicator.AbortNow(signal_code != 0 ? signal_code : static_cast<int>(error.kind));
-  if (signal_code != 0) {
-    return signal_code;
-  }
-  return Fail(error.kind, "");  // printed above
+  const int code = signal_code != 0 ? signal_code : static_cast<int>(error.kind);
+  communicator.AbortNow(code, {});
+  return code;
 }
 
 Status ReportOutcome(const ReplayFlags& flags, const ReplayOutcome& outcome) {
@@ -304,8 +294,11 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
     SetLog(LogLevel::kInfo, communicator->rank());
   }
   LimitCpuDeviceThreads(*communicator, flags);
-  REPRISE_TRY(communicator->Agree(torch));
-  REPRISE_TRY(communicator->Agree(PrepareBackend(flags.device, context, request)));
+  for (const Status& mine : {torch, PrepareBackend(flags.device, context, request)}) {
+    if (const Status agreed = communicator->Agree(mine); !agreed) {
+      return EndAllRanks(agreed.error(), *communicator);
+    }
+  }
   const bool first = communicator->rank() == 0;
   if (first && !request.device_reason.empty() && !flags.quiet) {
     fmt::print(stderr, "device: {} ({})\n", request.options.backend,

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "collectives/communicator.h"
 #include "core/json_fields.h"
@@ -33,6 +36,16 @@ ReplayParts PartsOfReplay() {
           .mpi = MpiLibraryVersion(),
           .backends = BackendNames(),
           .find_kernel = FindBuiltinKernel};
+}
+
+void EndLaunchedRanks(int exit_code) {
+  // A rank that does not come to MPI's start is no reason to hang.
+  constexpr std::chrono::seconds kForOthers{10};
+  std::thread([exit_code, seconds = kForOthers] {
+    std::this_thread::sleep_for(seconds);
+    std::_Exit(exit_code);
+  }).detach();
+  EndMpiJob(exit_code);
 }
 
 Json ListKernels() {

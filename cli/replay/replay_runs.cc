@@ -11,7 +11,6 @@
 #include <optional>
 #include <thread>
 
-#include "cli/program/environment.h"
 #include "cli/program/launched_rank.h"
 #include "cli/program/number_checks.h"
 #include "cli/program/show_json.h"
@@ -72,9 +71,12 @@ Result<int> CountProcesses(const RunsFlags& flags, const RepeatedReplay& replay)
   return ranks / replay.ranks_per_process;
 }
 
-// Open MPI refuses more processes than cores unless it is allowed to, and binds them to cores,
-// where those that share one wait milliseconds for each other. What the user has set stays.
-void AllowSharedCores(int processes) {
+// Open MPI starts nothing as root unless two variables allow it; whoever starts this program as
+// root means it. It refuses more processes than cores unless it is allowed to, and binds them to
+// cores, where those that share one wait milliseconds for each other. What the user has set stays.
+void PrepareMpirun(int processes) {
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   if (processes > static_cast<int>(std::thread::hardware_concurrency())) {
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0);
     setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
@@ -117,13 +119,6 @@ Result<int> RunOnce(const SignalWaiter& signals, int processes, std::int64_t wat
                     const std::vector<std::string>& arguments) {
   std::vector<std::string> command = arguments;
   if (processes > 1) {
-    if (geteuid() == 0 && (Environment("OMPI_ALLOW_RUN_AS_ROOT").empty() ||
-                           Environment("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM").empty())) {
-      return EnvironmentError(
-          "mpirun does not start programs as root unless OMPI_ALLOW_RUN_AS_ROOT=1 and "
-          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set: source scripts/lib/mpi.sh first, which sets "
-          "both");
-    }
     command.insert(command.begin(), {"mpirun", "-n", std::to_string(processes)});
   }
   auto started = WatchedCommand::Start(command);
@@ -262,7 +257,7 @@ Result<int> RunAsProcesses(const RunsFlags& flags, const RepeatedReplay& replay,
   }
   REPRISE_ASSIGN(const int processes, CountProcesses(flags, replay));
   const std::int64_t watchdog_ns = replay.request.options.watchdog_ns;
-  AllowSharedCores(processes);
+  PrepareMpirun(processes);
   const SignalWaiter signals;  // before any thread starts
   const std::vector<std::string> arguments = OwnArguments(context);
   if (flags.runs == 0) {

@@ -209,7 +209,7 @@ CommandBody RegisterCompare(CLI::App& app, const CommandContext& /*context*/) {
       "Compare runs, captures (trace sets), or the ranks of one: time, energy, power, temperature, "
       "and where they differ");
   app.add_option(
-         "runs", flags->sides,
+         "RUN", flags->sides,
          "two or more: RUN, LABEL=RUN, LABEL=RUN,RUN,… (repeats), or a directory of repeats; "
          "the first is the baseline. LABEL=SET or LABEL=SET,SET,…: trace sets, whose "
          "operations are aligned with those of the other sides, which may be runs. One SET or RUN: "

@@ -159,7 +159,7 @@ CommandBody RegisterMonitor(CLI::App& app, const CommandContext& context) {
   app.description(
       "Record power, temperature, clocks and utilisation of any program, or show them live; "
       "under mpirun, srun or torchrun each rank writes its part of one run");
-  app.add_option("command", target.command, "program to watch and its arguments, after --");
+  app.add_option("COMMAND", target.command, "program to watch and its arguments, after --");
   app.add_option("-o,--output", target.directory, "run directory to write");
   app.add_flag("--force", target.force, "replace an existing run");
   app.add_option("--prometheus", flags->prometheus,

@@ -121,9 +121,9 @@ CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ReportFlags>();
   app.description("Report on a run or a trace set: how long a step took, and where the time went");
   app.add_option(
-         "run", flags->run,
-         "run: a directory that replay, simulate or monitor wrote, or a directory of runs; or a "
-         "trace set: what was recorded")
+         "RUN", flags->run,
+         "a directory that replay, simulate or monitor wrote, or a directory of runs; or a trace "
+         "set: what was recorded")
       ->required();
   app.add_flag("--json", flags->json, "one JSON object instead of text");
   app.add_flag("--full", flags->full, "every section");

@@ -198,8 +198,8 @@ CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) 
   auto flags = std::make_shared<AnonymizeFlags>();
   AnonymizeRequest& request = flags->request;
   app.description("Remove identifying data from a trace set and keep what a replay needs");
-  app.add_option("input", request.input_directory, "trace set");
-  app.add_option("-o,--output,output", request.output_directory, "directory to create");
+  app.add_option("SET", request.input_directory, "trace set");
+  app.add_option("-o,--output,OUTPUT", request.output_directory, "directory to create");
   app.add_option("--policy", flags->policy,
                  "replay (default), simulate, statistics, or a policy file");
   app.add_option("--print-policy", flags->print_policy, "print the file of a preset and exit");

@@ -122,7 +122,7 @@ CommandBody RegisterAudit(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<AuditFlags>();
   app.description(
       "List the strings and fields in a trace set or a run; exit 1 if some should not be shared");
-  app.add_option("path", flags->request.directory, "trace set or run")->required();
+  app.add_option("SET", flags->request.directory, "trace set or run")->required();
   app.add_option("--public-names", flags->request.public_names,
                  "file with further names to accept");
   app.add_flag("--all", flags->all, "print every string and finding");

@@ -210,7 +210,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.description("Convert captured traces to a trace set");
   auto flags = std::make_shared<ConvertFlags>();
   ConvertRequest& request = flags->request;
-  app.add_option("input", flags->input,
+  app.add_option("CAPTURE", flags->input,
                  "directory with the captures of all ranks, or one file; `reprise list formats` "
                  "lists the formats");
   app.add_option("-o,--output", flags->output, "directory to create; for one rank also an .et file")

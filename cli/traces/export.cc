@@ -285,7 +285,7 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
       "Export a trace or a run: for simulators, as JSON, Graphviz, GraphML, Perfetto, or telemetry "
       "as CSV");
-  app.add_option("input", flags->input, "directory of a trace set or a run, or an .et file")
+  app.add_option("SET", flags->input, "directory of a trace set or a run, or an .et file")
       ->required();
   app.add_option("--to", flags->format,
                  "json, dot, graphml: traces; perfetto: traces and runs; csv: telemetry of runs; "

@@ -88,7 +88,7 @@ CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<PackFlags>();
   PackRequest& request = flags->request;
   app.description("Put a trace set into one file to share");
-  app.add_option("path", request.directory, "trace set")->required();
+  app.add_option("SET", request.directory, "trace set")->required();
   app.add_option("-o,--output", request.output, "file to write, e.g. name.reprise")->required();
   app.add_option("--license,--licence", request.licence_file, "file with the licence text")
       ->check(CLI::ExistingFile);

@@ -98,7 +98,7 @@ CommandBody RegisterStats(CLI::App& app, const CommandContext& /*context*/) {
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
-  app.add_option("path", flags->path, "an .et file, or the directory of a trace set")->required();
+  app.add_option("SET", flags->path, "directory of a trace set, or an .et file")->required();
   app.add_flag("--json", flags->json, "machine-readable output");
   return [&app, flags]() -> Result<int> {
     REPRISE_ASSIGN(const TraceStats stats, CollectTraceStats(flags->path));

@@ -14,7 +14,7 @@ namespace reprise {
 CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
   auto request = std::make_shared<UnpackRequest>();
   app.description("Verify a package and write its trace set");
-  app.add_option("package", request->package, "file that `pack` wrote")->required();
+  app.add_option("PACKAGE", request->package, "file that `pack` wrote")->required();
   app.add_option("-o,--output", request->directory, "directory to create")->required();
   app.add_option("--max-bytes", request->limits.bytes, "limit on unpacked bytes")
       ->check(Positive())

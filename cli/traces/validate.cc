@@ -240,7 +240,7 @@ CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<ValidateFlags>();
   app.description(
       "Check trace files and sets: well formed, ranks agree, timing reproduces the recording");
-  app.add_option("PATH", flags->paths, "trace set directories or .et files")->required();
+  app.add_option("SET", flags->paths, "trace set directories or .et files")->required();
   app.add_flag("--timing", flags->timing,
                "simulate each rank and the set from edges, durations and delays, and compare with "
                "the recording");

@@ -322,7 +322,9 @@ class LocalCommunicator final : public Communicator {
     return note;
   }
 
-  void AbortNow(int /*exit_code*/) override { Communicator::RaiseAbort(std::string("ended")); }
+  void AbortNow(int /*exit_code*/, std::string_view /*unsaid*/) override {
+    Communicator::RaiseAbort(std::string("ended"));
+  }
 
  private:
   std::shared_ptr<LocalWorld> world_;

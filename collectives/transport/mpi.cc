@@ -1,4 +1,5 @@
 // Communicator over MPI.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sched.h>
@@ -7,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -20,6 +22,22 @@
 
 namespace reprise {
 namespace {
+
+// Ends all processes of the job. The caller has said why, so Open MPI's own abort is called, which
+// MPI_Abort calls after six lines of its own on stderr. An exit after MPI_Finalize gets such lines
+// from mpirun. Returns where the MPI is another one.
+void EndQuietly(int exit_code) {
+  using OpenMpiAbort = int (*)(MPI_Comm, int);
+  std::fflush(nullptr);
+  if (auto* const end = reinterpret_cast<OpenMpiAbort>(dlsym(RTLD_DEFAULT, "ompi_mpi_abort"))) {
+    end(MPI_COMM_WORLD, exit_code);
+  }
+}
+
+void EndAllProcesses(int exit_code) {
+  EndQuietly(exit_code);
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
 
 // Ends all processes where a call that waits for other ranks, and that cannot be given up, takes
 // longer than the patience; a negative one: never.
@@ -37,7 +55,7 @@ class CallLimit {
               fmt::format("{} has not returned for {} s: some rank does not come to it: it is "
                           "stuck or stopped",
                           call, patience_ns / 1'000'000'000));
-          MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ErrorKind::kEnvironment));
+          EndAllProcesses(static_cast<int>(ErrorKind::kEnvironment));
         }
       });
     }
@@ -156,7 +174,7 @@ class MpiCommunicator final : public Communicator {
   std::optional<Error> PollAbort() override { return state_->PollAbort(); }
   void PostNote(int to, std::string text) override { state_->PostNote(to, std::move(text)); }
   std::optional<Note> TakeNote() override { return state_->TakeNote(); }
-  void AbortNow(int exit_code) override;
+  void AbortNow(int exit_code, std::string_view unsaid) override;
 
  private:
   [[nodiscard]] std::int64_t DeadlineNs() const {
@@ -282,7 +300,7 @@ Result<std::vector<std::string>> MpiCommunicator::AllGather(const std::string& m
   return all;
 }
 
-void MpiCommunicator::AbortNow(int exit_code) {
+void MpiCommunicator::AbortNow(int exit_code, std::string_view unsaid) {
   if (may_leave_) {
     return;
   }
@@ -291,10 +309,18 @@ void MpiCommunicator::AbortNow(int exit_code) {
     // Progress could write into freed buffers: wait without progress, then end all processes.
     WaitUntilNs(deadline_ns, 0);
   } else if (BarrierUntil(state_->farewell, deadline_ns, false).value_or(false)) {
+    if (state_->rank != 0) {
+      // One abort is enough: mpirun warns of files closed under its hands where several come.
+      std::this_thread::sleep_for(std::chrono::nanoseconds(kAbortGraceNs));
+    }
+    EndQuietly(exit_code);
     may_leave_ = true;
     return;  // all ranks are here, none has anything outstanding
   }
-  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  if (!unsaid.empty()) {
+    LogError(unsaid);
+  }
+  EndAllProcesses(exit_code);
 }
 
 MpiCommunicator::~MpiCommunicator() {
@@ -304,7 +330,7 @@ MpiCommunicator::~MpiCommunicator() {
   const CallLimit limit("MPI_Finalize", patience_ns() < 0 ? -1 : 2 * patience_ns());
   // An abort may still come while this rank waits for the others.
   if (state_->Aborted() || !Barrier()) {
-    AbortNow(1);
+    AbortNow(1, {});
   } else {
     state_->Close();
   }
@@ -334,6 +360,22 @@ Result<std::unique_ptr<Communicator>> CreateMpiCommunicator(int* argc, char*** a
   auto communicator = std::make_unique<MpiCommunicator>(state);
   REPRISE_TRY(communicator->FindHost());
   return communicator;
+}
+
+void EndMpiJob(int exit_code) {
+  constexpr std::chrono::seconds kForFirstRank{5};
+  int started = 0;
+  MPI_Initialized(&started);
+  if (started != 0 || MPI_Init(nullptr, nullptr) != MPI_SUCCESS) {
+    return;
+  }
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 0) {
+    std::this_thread::sleep_for(kForFirstRank);  // it ends all
+  }
+  EndQuietly(exit_code);
+  MPI_Finalize();
 }
 
 std::string MpiLibraryVersion() {

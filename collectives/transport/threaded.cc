@@ -196,7 +196,9 @@ class ThreadedCommunicator final : public Communicator {
   std::optional<Error> PollAbort() override { return world_->processes.PollAbort(); }
   void PostNote(int to, std::string text) override;
   std::optional<Note> TakeNote() override;
-  void AbortNow(int /*exit_code*/) override { Communicator::RaiseAbort(std::string("ended")); }
+  void AbortNow(int /*exit_code*/, std::string_view /*unsaid*/) override {
+    Communicator::RaiseAbort(std::string("ended"));
+  }
 
  private:
   [[nodiscard]] Result<std::vector<std::string>> GatherBetweenProcesses(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/clock.h"
 
@@ -19,6 +20,8 @@ constexpr char kAnswer = 's';  // round, line feed, RankState
 constexpr std::int64_t kSleptNs = 1'000'000'000;
 // What a kernel may take against its estimate.
 constexpr std::int64_t kBacklogFactor = 10;
+// Of the time in which tasks wait for a core, two thirds do not count.
+constexpr std::int64_t kMostAllowed = 2, kOfBusyTime = 3;
 
 }  // namespace
 
@@ -69,11 +72,26 @@ void Watchdog::Observe(std::int64_t now_ns) {
     changed_ns_ += slept_ns;
     next_ns_ += slept_ns;
   }
+  const std::int64_t passed_ns = now_ns - last_tick_ns_;
   last_tick_ns_ = now_ns;
   const std::uint64_t before = progress_.mark;
   progress_ = callbacks_.progress();
   if (progress_.mark != before) {
     changed_ns_ = now_ns;
+  }
+  AllowForPressure(now_ns, passed_ns);
+}
+
+// The ranks' own threads wait for cores, too: a standstill in which they spin on too few cores is
+// found after three times the limit.
+void Watchdog::AllowForPressure(std::int64_t now_ns, std::int64_t passed_ns) {
+  const auto pressure_ns = callbacks_.pressure_ns ? callbacks_.pressure_ns() : std::nullopt;
+  const auto before_ns = std::exchange(last_pressure_ns_, pressure_ns);
+  if (now_ns <= std::max(changed_ns_, progress_.due_ns)) {
+    allowed_ns_ = 0;
+  } else if (pressure_ns && before_ns) {
+    allowed_ns_ += kMostAllowed *
+                   std::clamp<std::int64_t>(*pressure_ns - *before_ns, 0, passed_ns) / kOfBusyTime;
   }
 }
 
@@ -82,7 +100,7 @@ std::int64_t Watchdog::QuietNs(std::int64_t now_ns) const {
   if (now_ns < changed_ns_ + kBacklogFactor * progress_.backlog_ns) {
     return 0;
   }
-  return std::max<std::int64_t>(now_ns - std::max(changed_ns_, progress_.due_ns), 0);
+  return std::max<std::int64_t>(now_ns - std::max(changed_ns_, progress_.due_ns) - allowed_ns_, 0);
 }
 
 RankState Watchdog::OwnState(std::int64_t now_ns) const {

@@ -34,7 +34,8 @@ struct WatchdogOptions {
 // the run continues, and a rank sends at most one note per `limit_ns`. Protocol: a rank without
 // progress for `limit_ns` asks the lowest rank that answers to check. Once that rank has no
 // progress either, it asks all, and ends the run if all have been quiet for as long or do not
-// answer.
+// answer. On a busy host time counts for less, at most for a third, by how long tasks wait there
+// for a core.
 class Watchdog {
  public:
   struct Callbacks {
@@ -45,6 +46,8 @@ class Watchdog {
     std::function<void(const Error& reported, const Error& found)> give_up;
     // Whether the user or the system wants the run to end, and why; may be empty.
     std::function<std::optional<Error>()> interrupted;
+    // Total time in which some task of the host waited for a core; nothing: unknown. May be empty.
+    std::function<std::optional<std::int64_t>()> pressure_ns;
   };
   Watchdog(Communicator& communicator, const WatchdogOptions& options, RanksOfGroup ranks_of_group,
            Callbacks callbacks);
@@ -65,6 +68,7 @@ class Watchdog {
   void Loop(const std::stop_token& stop);
   void Tick(std::int64_t now_ns);
   void Observe(std::int64_t now_ns);
+  void AllowForPressure(std::int64_t now_ns, std::int64_t passed_ns);
   void TakeNotes(std::int64_t now_ns);
   void Act(std::int64_t now_ns);
   void AskToLook(int looker, std::int64_t now_ns);
@@ -85,6 +89,8 @@ class Watchdog {
   Progress progress_;
   std::int64_t changed_ns_ = 0;  // when the mark was seen to change
   std::int64_t last_tick_ns_ = 0;
+  std::optional<std::int64_t> last_pressure_ns_;
+  std::int64_t allowed_ns_ = 0;  // of the quiet time: the host was busy
   Role role_ = Role::kNone;
   std::int64_t next_ns_ = 0;  // when the role's time limit ends
   int looker_ = 0;

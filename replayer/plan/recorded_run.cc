@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <utility>
 #include <vector>
@@ -20,20 +19,6 @@
 
 namespace reprise {
 namespace {
-
-// A file is a set of one rank.
-Result<TraceSet> OpenSet(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return TraceSet::OpenPresent(path);
-  }
-  REPRISE_ASSIGN(const auto reader, EtReader::Open(path));
-  const TraceMetadata& metadata = reader->metadata();
-  return TraceSet{.directory = std::filesystem::path(path).parent_path().string(),
-                  .name = std::filesystem::path(path).filename().string(),
-                  .files = {{metadata.rank, path}},
-                  .world_size = std::max(metadata.world_size, metadata.rank + 1)};
-}
 
 // As the capture marks them, else one from the first start to the last end.
 std::vector<StepRecord> StepsOf(const Graph& graph, const RankClock& clock) {
@@ -116,7 +101,7 @@ Result<RankData> RankOf(const Graph& graph, const Groups& groups, std::int64_t o
 }  // namespace
 
 Result<RunData> ReadRecordedRun(const std::string& path) {
-  REPRISE_ASSIGN(const TraceSet set, OpenSet(path));
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
   REPRISE_TRY(set.CheckRankByRank("what is asked for needs the nodes of every rank",
                                   "simulate the set, and take the run"));
   std::vector<Graph> graphs;

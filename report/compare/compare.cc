@@ -75,6 +75,9 @@ std::vector<std::string> LimitsOf(const Report& report) {
   if (report.manifest.oversubscribed) {
     limits.emplace_back("oversubscribed: more threads than cores");
   }
+  if (report.processor_use.disturbed > 0) {
+    limits.emplace_back("other programs disturbed it; repeat when the machine is idle");
+  }
   if (report.iterations < report.manifest.iterations && !IsMonitored(report.manifest)) {
     limits.push_back(fmt::format("{} of {} iterations were finished on every rank",
                                  report.iterations, report.manifest.iterations));

@@ -92,6 +92,14 @@ struct DifferenceParts {
     double seconds = 0;
   };
   std::vector<Part> parts;
+  // Calls of one operation with inputs of one shape, of all ranks in one pass: those that differ
+  // most the way the whole does. Nothing where none of both sides is worth a word.
+  struct Calls {
+    std::string name, shape;
+    double seconds = 0;
+    std::optional<double> ratio;
+  };
+  std::optional<Calls> above_all;
 };
 
 struct HeatMap {

@@ -69,10 +69,12 @@ inline void to_json(Json& json, const ComparedTransfer::Cell& cell) {
 }
 REPRISE_JSON_FIELDS(ComparedTransfer, name, group_size, bytes, cells)
 REPRISE_JSON_FIELDS(DifferenceParts::Part, name, seconds)
+REPRISE_JSON_FIELDS(DifferenceParts::Calls, name, shape, seconds, ratio)
 inline void to_json(Json& json, const DifferenceParts& difference) {
   json["of"] = difference.on_critical_path ? "critical path" : "busy time";
   REPRISE_ADD_FIELDS(json, difference, seconds, base_seconds)
   json["rows"] = difference.parts;
+  json["above_all"] = difference.above_all;
 }
 REPRISE_JSON_FIELDS(HeatMap::MetricName, name, unit)
 REPRISE_JSON_FIELDS(HeatMap::Rank, rank, host, device, values)

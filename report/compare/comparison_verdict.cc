@@ -144,6 +144,19 @@ std::string PredictionText(const std::vector<ComparedSide>& sides, const Compari
   return text;
 }
 
+// "above all aten::bmm [8,64,64] [8,64,64] +12.5 ms (28x)"; empty: no calls are.
+std::string CallsText(const DifferenceParts& difference) {
+  if (!difference.above_all) {
+    return {};
+  }
+  const DifferenceParts::Calls& calls = *difference.above_all;
+  constexpr std::size_t kNameWidth = 40, kShapeWidth = 50;
+  const std::string change = SignedDurationText(std::llround(calls.seconds * 1e9));
+  return fmt::format("; above all {}{}{} {}{}", Fit(calls.name, kNameWidth),
+                     calls.shape.empty() ? "" : " ", Fit(calls.shape, kShapeWidth), change,
+                     calls.ratio ? fmt::format(" ({:.3g}x)", *calls.ratio) : "");
+}
+
 // The parts that point the way the whole does; together they may be more than the whole.
 std::string PartsText(const DifferenceParts& difference) {
   std::string text;
@@ -165,7 +178,8 @@ std::string PartsText(const DifferenceParts& difference) {
   }
   constexpr double kRounding = 0.005;
   return "; " + text + (difference.on_critical_path ? "" : " (busy time)") +
-         (named_shares > 1 + kRounding ? "; other parts differ the other way" : "");
+         (named_shares > 1 + kRounding ? "; other parts differ the other way" : "") +
+         CallsText(difference);
 }
 
 }  // namespace

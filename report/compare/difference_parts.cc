@@ -3,6 +3,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "report/compare/rows.h"
 
@@ -26,6 +28,35 @@ void AddBusyTimes(const Report& report, double sign, std::map<std::string, doubl
   for (const ClassRow& row : report.classes) {
     seconds[row.name] += sign * static_cast<double>(row.replayed_ns.value_or(0)) * 1e-9;
   }
+}
+
+std::optional<DifferenceParts::Calls> CallsAboveAll(const Report& before, const Report& after,
+                                                    double seconds) {
+  constexpr double kWorthAWord = 0.1;  // of the whole difference
+  using Key = std::pair<std::string_view, std::string_view>;
+  std::map<Key, std::int64_t> before_ns;
+  for (const ShapeRow& row : before.shapes) {
+    before_ns[{row.name, row.shape}] += row.replayed_ns;
+  }
+  std::map<Key, std::int64_t> difference_ns;
+  for (const ShapeRow& row : after.shapes) {
+    if (const auto known = before_ns.find({row.name, row.shape}); known != before_ns.end()) {
+      difference_ns.try_emplace(known->first, -known->second).first->second += row.replayed_ns;
+    }
+  }
+  const double sign = seconds < 0 ? -1 : 1;
+  const auto along = [sign](const auto& of) { return sign * static_cast<double>(of.second); };
+  const auto top = std::ranges::max_element(difference_ns, {}, along);
+  if (top == difference_ns.end() || along(*top) * 1e-9 < kWorthAWord * std::abs(seconds)) {
+    return std::nullopt;
+  }
+  const auto base_ns = static_cast<double>(before_ns.at(top->first));
+  const auto ns = static_cast<double>(top->second);
+  return DifferenceParts::Calls{
+      .name = std::string(top->first.first),
+      .shape = std::string(top->first.second),
+      .seconds = ns * 1e-9,
+      .ratio = base_ns > 0 ? std::optional((base_ns + ns) / base_ns) : std::nullopt};
 }
 
 }  // namespace
@@ -70,6 +101,7 @@ std::optional<DifferenceParts> ExplainParts(const ComparedSide& side, const Comp
   }
   std::ranges::stable_sort(out.parts, std::greater{},
                            [](const auto& row) { return std::abs(row.seconds); });
+  out.above_all = CallsAboveAll(before, after, out.seconds);
   return out;
 }
 

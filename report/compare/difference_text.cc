@@ -73,7 +73,8 @@ class DifferenceText {
       Weights(a_);
       Weights(b_);
     }
-    Rows("Time by class", "sums of ranks and steps", of_.classes, of_.shares.empty() ? 8 : 6);
+    Rows("Time by class", "sums of ranks and steps; alone: calls that only one side has",
+         of_.classes, of_.shares.empty() ? 8 : 6);
     Shares();
     Rows("Operations that differ most", "", of_.operations, lines);
     if (full_) {

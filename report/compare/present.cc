@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "report/text/part_meaning.h"
+
 namespace reprise {
 namespace {
 
@@ -93,7 +95,8 @@ class Presenter {
       table.Add({name, ValueText("seconds", seconds),
                  difference.base_seconds > 0
                      ? fmt::format("{:+.1f} %", 100 * seconds / difference.base_seconds)
-                     : std::string("-")});
+                     : std::string("-")},
+                std::string(PartMeaning(name)));
     };
     std::size_t small = 0;
     for (const DifferenceParts::Part& part : difference.parts) {

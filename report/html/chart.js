@@ -31,7 +31,8 @@ function withTip(selection, text) {
 // A figure with caption, focusable SVG and, where given, a table that says the same. Returns the SVG.
 function figure(parent, { title, text, width = WIDTH, height, columns, rows }) {
   const svg = d3.create('svg').attr('viewBox', `0 0 ${width} ${height}`).attr('role', 'img')
-    .attr('tabindex', 0).attr('aria-label', `${title}${columns ? '; the table below says the same' : ''}`);
+    .attr('tabindex', 0).attr('aria-label', `${title}${columns ? '; the table below says the same' : ''}`)
+    .style('--least-width', `${0.85 * width}px`);
   const box = element('figure', {}, element('figcaption', {}, element('h3', {}, title),
     text ? note(text) : null), svg.node());
   if (columns) box.append(foldedTable(columns, rows));

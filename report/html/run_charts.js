@@ -25,6 +25,7 @@ function drawMonitored(box, data) {
 // A replay on another machine than the recorded one has no error: verdict.h.
 const isError = (report) => report.verdict.is_error;
 const isFolded = (report) => report.ranks.some(isClass);
+const classCount = (report) => `${count(report.ranks.length)} ${report.ranks.length === 1 ? 'class' : 'classes'}`;
 // Of `reprise simulate`: nothing was replayed.
 const isPrediction = (report) => (report.run.options || {}).mode === 'simulate';
 // A trace set itself.
@@ -86,9 +87,36 @@ function drawSources(box, report) {
   });
 }
 
+// What a reader of a prediction asked: how fast, how much of the peak, whether it fits, how much power.
+function predictionCards(report) {
+  const { options } = report.run;
+  const devices = report.total_ranks;
+  const seconds = report.step_time_replayed_ns * 1e-9;
+  const made = options.tokens || options.samples;
+  const rate = made / seconds;
+  const [peak, memory] = [Number(options.memory_peak_bytes), Number(options.memory_bytes)];
+  const left = memory - peak;
+  const step = report.attribution && report.attribution.step_joules;
+  return [
+    card('Step', duration(report.step_time_replayed_ns), `${report.run.trace_name} on ${options.machine}, modelled`),
+    made && seconds > 0 ? card('Throughput', `${number(rate)} ${options.tokens ? 'tokens' : 'samples'}/s`, `${number(rate / devices)} a device`) : null,
+    options.mfu ? card('MFU', percent(Number(options.mfu)), 'model FLOPs of the devices\' peak') : null,
+    options.memory_bytes ? card('Memory', left < 0 ? 'does not fit' : 'fits',
+      `${byteText(peak)} of ${byteText(memory)} at the peak, ${byteText(Math.abs(left))} ${left < 0 ? 'too much' : 'left'}`) : null,
+    known(report.mean_watts) && report.mean_watts > 0 ? card('Power of a device', watts(report.mean_watts / devices),
+      `modelled; all ${watts(report.mean_watts)}${step ? `, ${joules(step.median)} a step` : ''}`) : null,
+    card('Devices', count(devices), isFolded(report) ? `in ${classCount(report)} of equal ones` : 'simulated'),
+  ];
+}
+
 function drawReplaySummary(box, data) {
   const { report } = data;
   const { fidelity } = report;
+  if (isPrediction(report) && !report.recorded) {
+    box.append(cards(...predictionCards(report)));
+    drawSources(box, report);
+    return;
+  }
   if (isPrediction(report)) drawSources(box, report);
   else if (!isRecording(report)) drawCoverage(box, report);
   const hosts = Math.max(1, new Set(report.ranks.map((r) => r.host)).size);
@@ -99,7 +127,7 @@ function drawReplaySummary(box, data) {
     card(worded('Step, replayed'), duration(report.step_time_replayed_ns), report.iterations > 1 ?
       `median of ${plural(report.iterations, 'iteration')}, ${duration(report.step_time_replayed_min_ns)} to ${duration(report.step_time_replayed_max_ns)}` : ''),
     ...(report.recorded ? ratioCards(report) : []),
-    card('Ranks', count(report.total_ranks), isFolded(report) ? `in ${count(report.ranks.length)} classes of equal ones` :
+    card('Ranks', count(report.total_ranks), isFolded(report) ? `in ${classCount(report)} of equal ones` :
       wording.replayed === 'modelled' ? 'simulated' : `on ${plural(hosts, 'host')}`),
     ...((isPrediction(report) || isRecording(report)) && !known(report.energy_joules) ? [] : energyCards(report))));
   if (report.recorded && fidelity.difference_unknown_because) {

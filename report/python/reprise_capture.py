@@ -6,6 +6,11 @@
         optimizer.step()
         capture.step()                               # at the end of every step
 
+A step ends where the weights have changed: with gradient accumulation after optimizer.step(), not
+after each micro-batch. Where transformers.Trainer has the loop, one argument replaces both calls:
+
+    trainer = Trainer(..., callbacks=[reprise_capture.TrainerCapture("capture_dir")])
+
 Every rank writes, of steps 5, 6 and 7 (the first is step 0; `steps="10-12"` chooses others):
 
     capture_dir/rank<N>.et.json.gz      host execution trace (torch.profiler.ExecutionTraceObserver)
@@ -38,7 +43,7 @@ import sys
 import threading
 import time
 
-__all__ = ["Capture", "start"]
+__all__ = ["Capture", "TrainerCapture", "start"]
 
 _log = logging.getLogger("reprise_capture")
 
@@ -295,6 +300,34 @@ def _report(text):
             _log.info("reprise_capture: %s", text)
         else:
             print(f"reprise_capture: {text}", file=sys.stderr, flush=True)
+
+
+class TrainerCapture:
+    """Captures steps of a transformers.Trainer, which calls it: callbacks=[TrainerCapture("capture_dir")].
+    Parameters are those of start(). Trainer's step is one of the optimizer, with all its micro-batches;
+    what Trainer logs, evaluates or saves after a step belongs to the next one."""
+
+    def __init__(self, directory="capture", steps=None, compress=True, **unknown):
+        self._arguments = {"directory": directory, "steps": steps, "compress": compress, **unknown}
+        self._capture = None
+
+    def on_train_begin(self, *unused, **unused_too):
+        self._capture = start(**self._arguments)
+
+    def on_step_end(self, *unused, **unused_too):
+        if self._capture is not None:
+            self._capture.step()
+
+    def on_train_end(self, *unused, **unused_too):
+        if self._capture is not None:
+            self._capture.close()
+
+    def __getattr__(self, name):
+        # Trainer calls every callback for every event: the others change nothing. No base class of
+        # transformers is needed for that.
+        if name.startswith("on_"):
+            return lambda *unused, **unused_too: None
+        raise AttributeError(name)
 
 
 class _Tracer:

@@ -39,6 +39,7 @@ std::string FactText(const std::vector<std::int64_t>& numbers) {
   return fmt::format("{}", fmt::join(numbers, ","));
 }
 std::string FactText(const std::vector<ClockReading>& readings) { return ReadingsText(readings); }
+std::string FactText(const std::vector<IterationLoad>& loads) { return LoadsText(loads); }
 std::string FactText(const ValueCounts& counts) {
   return fmt::format("{} {} {} {}", counts.values, counts.denormals, counts.infinities,
                      counts.nans);
@@ -73,6 +74,13 @@ std::string_view ParseFact(std::string_view text, std::vector<ClockReading>& rea
     readings = std::move(*parsed);
   }
   return parsed ? "" : "whole numbers, \"at offset uncertainty; …\"";
+}
+std::string_view ParseFact(std::string_view text, std::vector<IterationLoad>& loads) {
+  auto parsed = ParseLoads(text);
+  if (parsed) {
+    loads = std::move(*parsed);
+  }
+  return parsed ? "" : "eight whole numbers for each iteration, separated by blanks and \"; \"";
 }
 std::string_view ParseFact(std::string_view text, ValueCounts& counts) {
   const auto parts = SplitText(text, ' ');

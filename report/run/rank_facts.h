@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/host_clock.h"
+#include "core/iteration_load.h"
 #include "core/result.h"
 #include "core/value_counts.h"
 
@@ -49,6 +50,7 @@ struct RankFacts {
   std::optional<std::int64_t> idle_begin_ns, idle_end_ns;
   std::string steady;
   std::optional<std::int64_t> sampler_cpu_ns;
+  std::vector<IterationLoad> iteration_loads;
   std::optional<std::int64_t> checked_transfers, exit_code;
   std::string ended_by;
   std::optional<std::int64_t> ended_at_ns;
@@ -65,8 +67,8 @@ using RankFactMember =
     std::variant<bool RankFacts::*, std::string RankFacts::*,
                  std::optional<std::int64_t> RankFacts::*, std::optional<double> RankFacts::*,
                  std::vector<std::int64_t> RankFacts::*, std::vector<ClockReading> RankFacts::*,
-                 Named<ValueCounts> RankFacts::*, Named<std::string> RankFacts::*,
-                 Named<std::uint64_t> RankFacts::*>;
+                 std::vector<IterationLoad> RankFacts::*, Named<ValueCounts> RankFacts::*,
+                 Named<std::string> RankFacts::*, Named<std::uint64_t> RankFacts::*>;
 
 struct RankFactRow {
   std::string_view name;  // in files; where it ends in ".", the entry's own name follows
@@ -139,6 +141,12 @@ inline constexpr auto kRankFacts = std::to_array<RankFactRow>({
     {"idle_end_ns", &RankFacts::idle_end_ns, "end of it"},
     {"steady", &RankFacts::steady, "whether temperatures were steady (`--until-steady`)"},
     {"sampler_cpu_ns", &RankFacts::sampler_cpu_ns, "CPU time of the sampler in this process"},
+    {"iteration_loads", &RankFacts::iteration_loads,
+     "`iteration wall own busy stolen pressure switches load; …`, times in ns, warm-up counted: "
+     "CPU "
+     "time of the rank's process (0 where another rank of the process has it), of all programs on "
+     "its cores, and what the hypervisor took of them; time in which some task of the host waited "
+     "for a core; involuntary context switches; 100 times the load average. -1: unknown"},
     {"checked_transfers", &RankFacts::checked_transfers,
      "transfers whose data was verified (`--check`)"},
     {"exit_code", &RankFacts::exit_code, "exit code of the monitored command"},

@@ -8,6 +8,7 @@
 #include "core/json_fields.h"
 #include "report/sections/section.h"
 #include "report/text/console_lines.h"
+#include "report/text/part_meaning.h"
 #include "report/text/verdict.h"
 #include "report/text/verdict_warnings.h"
 
@@ -35,24 +36,6 @@ namespace {
 
 constexpr std::size_t kMaxFidelityRows = 16;
 
-std::string Meaning(DifferenceRow::Kind kind) {
-  switch (kind) {
-    case DifferenceRow::Kind::kTransport:
-      return "transfers that nothing hides, from the last arrival on";
-    case DifferenceRow::Kind::kHostDelay:
-      return "host nodes, and gaps on threads and streams";
-    case DifferenceRow::Kind::kWakeUp:
-      return "from the end of what was waited for elsewhere to the start";
-    case DifferenceRow::Kind::kOrder:
-      return "starts before what they waited for in the recording";
-    case DifferenceRow::Kind::kOutside:
-      return "before the first node and after the last";
-    case DifferenceRow::Kind::kClass:
-      break;
-  }
-  return "";
-}
-
 std::string DifferenceTable(const Difference& difference, const std::string& replayed,
                             const Style& style) {
   Table table({"part", "difference", "of the step"});
@@ -66,7 +49,7 @@ std::string DifferenceTable(const Difference& difference, const std::string& rep
     table.Add(
         {row.name, SignedDurationText(row.ns),
          ErrorText(static_cast<double>(row.ns) / static_cast<double>(difference.recorded_ns))},
-        Meaning(row.kind));
+        std::string(PartMeaning(row.name)));
   }
   if (rest_ns != 0) {
     table.Add({"others", SignedDurationText(rest_ns), ""});

@@ -20,6 +20,9 @@ namespace reprise {
 
 REPRISE_JSON_FIELDS(Machine, processor, device, threads)
 REPRISE_JSON_FIELDS(HostLoad, host, ranks, threads, cores)
+REPRISE_JSON_FIELDS(CoreShares, others, stolen)
+REPRISE_JSON_FIELDS(IterationUse, shares, pressure, load, involuntary_switches, disturbed)
+REPRISE_JSON_FIELDS(ProcessorUse, shares, cores, disturbed, iterations)
 REPRISE_JSON_FIELDS(Fidelity, work_error, untraced_work_error, step_error, untraced_error)
 
 namespace {
@@ -155,6 +158,9 @@ std::string StepText(const Report& report, const Style& style) {
       text += fmt::format(", {} to {}", DurationText(report.step_time_replayed_min_ns),
                           DurationText(report.step_time_replayed_max_ns));
     }
+    if (report.processor_use.disturbed > 0) {
+      text += fmt::format("; {} disturbed by other programs", report.processor_use.disturbed);
+    }
     text += ")";
   }
   if (IsRecorded(report.manifest)) {
@@ -172,7 +178,7 @@ void AddStepJson(const Report& report, Json& json) {
   REPRISE_ADD_FIELDS(json, report, recorded_on, replayed_on, host_loads, recorded_steps_ns,
                      step_time_recorded_ns, step_time_untraced_ns, step_time_replayed_ns,
                      step_time_replayed_min_ns, step_time_replayed_max_ns, iterations,
-                     iteration_step_ns)
+                     iteration_step_ns, processor_use)
   json["covered_ns"] = report.recorded_ns;
   REPRISE_ADD_FIELDS(json, report, host_ns, wait_ns, delay_ns, work_tracing_ns)
   json["stretches"] = Json::object();

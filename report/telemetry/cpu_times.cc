@@ -14,6 +14,7 @@ std::optional<CpuTimes> ParseTimes(std::string_view fields) {
   constexpr std::size_t kMin = 4;  // up to idle
   constexpr std::size_t kIdle = 3;
   constexpr std::size_t kIoWait = 4;
+  constexpr std::size_t kSteal = 7;
   std::array<std::int64_t, 8> field{};
   const char* at = fields.data();
   const char* const end = fields.data() + fields.size();
@@ -34,6 +35,7 @@ std::optional<CpuTimes> ParseTimes(std::string_view fields) {
     times.total += value;
   }
   times.busy = times.total - field[kIdle] - field[kIoWait];
+  times.steal = field[kSteal];
   return times;
 }
 

@@ -11,6 +11,7 @@ namespace reprise {
 struct CpuTimes {
   std::int64_t busy = 0;  // ticks
   std::int64_t total = 0;
+  std::int64_t steal = 0;  // of busy: the hypervisor ran another guest
 };
 
 // Takes the next "cpu<N>" line off `proc_stat`, which afterwards begins behind it. Nothing if there

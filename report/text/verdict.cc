@@ -11,6 +11,7 @@
 #include <map>
 
 #include "core/kernel_origin.h"
+#include "core/text.h"
 #include "core/text_in.h"
 #include "core/unknown_work.h"
 #include "report/text/odd_values.h"
@@ -238,6 +239,30 @@ std::string RanksText(const RunManifest& manifest) {
   return ranks.empty() ? "" : ranks + " ranks ";
 }
 
+// Of the prediction of a job ", 37217 tokens/s, MFU 54.5 %; memory fits, 5.2 GB are left".
+std::string JobText(const Report& report) {
+  const auto number = [&report](const char* option) {
+    return ParseNumber<double>(TextIn(report.manifest.options, option));
+  };
+  const double seconds = 1e-9 * static_cast<double>(report.step_time_replayed_ns.value_or(0));
+  std::string text;
+  for (const char* const what : {"tokens", "samples"}) {
+    if (const auto of_step = number(what); of_step && seconds > 0) {
+      text += fmt::format(", {:.{}f} {}/s", *of_step / seconds, what[0] == 't' ? 0 : 1, what);
+    }
+  }
+  if (const auto mfu = number("mfu")) {
+    text += fmt::format(", MFU {:.1f} %", 100 * *mfu);
+  }
+  if (const auto peak = number("memory_peak_bytes"), of = number("memory_bytes"); peak && of) {
+    const double left = *of - *peak;
+    const std::string bytes = BytesText(std::llround(std::abs(left)));
+    text += left < 0 ? fmt::format("; memory does not fit, {} too much", bytes)
+                     : fmt::format("; memory fits, {} left", bytes);
+  }
+  return text;
+}
+
 std::string ReplayText(const Report& report, const Verdict& verdict) {
   if (!verdict.replayed_ns) {
     return "No iteration was finished on every rank: nothing is measured.";
@@ -252,7 +277,7 @@ std::string ReplayText(const Report& report, const Verdict& verdict) {
                                                   : "Replay",
       DurationText(verdict.replayed_ns));
   if (!verdict.ratio && !machine.empty()) {
-    return text + ".";
+    return text + JobText(report) + ".";
   }
   if (!verdict.ratio) {
     return text + "; how long the job's step took is unknown.";

@@ -64,10 +64,23 @@ void AddReplaySpread(const Report& report, std::vector<std::string>& warnings) {
     warnings.push_back(fmt::format(
         "The replay's {} iterations took {} to {}. {}", report.iterations,
         DurationText(shortest_ns), DurationText(longest_ns),
-        report.iterations < kEnoughIterations
-            ? "More of them give a steadier median: --iterations."
-            : "Other programs on this machine may take its time; --runs shows what repeats."));
+        report.iterations < kEnoughIterations ? "More of them give a steadier median: --iterations."
+                                              : "--runs shows what repeats."));
   }
+}
+
+void AddBusyMachine(const ProcessorUse& use, std::vector<std::string>& warnings) {
+  constexpr double kNoticed = 0.1;
+  const auto add = [&](std::optional<double> share, std::string_view who) {
+    if (share && *share > kNoticed && use.disturbed > 0) {
+      warnings.push_back(fmt::format(
+          "{} used {:.0f} % of the {} cores, and disturbed {} of {} iterations. Repeat when the "
+          "machine is idle.",
+          who, 100 * *share, use.cores, use.disturbed, use.iterations.size()));
+    }
+  };
+  add(use.shares.others, "Other programs");
+  add(use.shares.stolen, "Other virtual machines");
 }
 
 // Operations and transfers of the recording alone, beside the untraced step.
@@ -230,6 +243,7 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
   if (std::string values = OddValuesWarning(report); !values.empty()) {
     warnings.push_back(std::move(values));
   }
+  AddBusyMachine(report.processor_use, warnings);
   AddBusyCapture(report, verdict, warnings);
   AddRecordedSpread(report, warnings);
   AddReplaySpread(report, warnings);

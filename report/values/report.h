@@ -14,6 +14,7 @@
 #include "report/values/class_values.h"
 #include "report/values/energy_values.h"
 #include "report/values/fidelity_values.h"
+#include "report/values/iteration_use.h"
 #include "report/values/rank_values.h"
 #include "report/values/thermal_values.h"
 #include "report/values/transfer_values.h"
@@ -71,6 +72,7 @@ struct Report {
   std::optional<std::int64_t> step_time_replayed_min_ns, step_time_replayed_max_ns;
   std::int32_t iterations = 0;                  // finished on every rank, without warm-up
   std::vector<std::int64_t> iteration_step_ns;  // their step times, in order
+  ProcessorUse processor_use;                   // in the measured iterations
   std::int64_t host_ns = 0, wait_ns = 0, delay_ns = 0;
   Fidelity fidelity;
   FidelityDetails details;

@@ -171,8 +171,8 @@ TEST(Compare, RatiosAreToTheFirstSide) {
 TEST(Compare, VerdictSaysHowMuchAndWhere) {
   const Comparison comparison = Compare(RepeatedSides(1.25), {});
   ASSERT_EQ(comparison.verdicts.size(), 1U);
-  EXPECT_THAT(comparison.verdicts[0],
-              AllOf(HasSubstr("B takes 25 % more time than A (1.2"), HasSubstr("gemm")));
+  EXPECT_THAT(comparison.verdicts[0], AllOf(HasSubstr("B takes 25 % more time than A (1.2"),
+                                            HasSubstr("gemm"), HasSubstr("above all ")));
   EXPECT_THAT(Compare(RepeatedSides(2.5), {}).verdicts[0],
               HasSubstr("B takes 2.5 times as long as A (2."));
   const Comparison same = Compare(RepeatedSides(1.0), {});
@@ -194,6 +194,28 @@ TEST(Compare, VerdictSaysWhetherOtherPartsDifferTheOtherWay) {
   difference.parts = {{"gemm", 2.5}, {"comm", -0.5}};
   EXPECT_THAT(VerdictText(sides, comparison, 1),
               HasSubstr("125 % of the difference is gemm; other parts differ the other way"));
+}
+
+TEST(Compare, VerdictNamesTheOperationAndShapeAboveAll) {
+  std::vector<ComparedSide> sides = RepeatedSides(1.25);
+  const auto shapes = [](std::int64_t slow_ns) {
+    return std::vector<ShapeRow>{
+        {.name = "aten::mm", .op_class = "gemm", .shape = "[8,8] [8,8]", .replayed_ns = 2'000},
+        {.name = "aten::bmm", .op_class = "gemm", .shape = "[1,64,64]", .replayed_ns = slow_ns},
+        {.name = "aten::add", .op_class = "elementwise", .shape = "[9]", .replayed_ns = 9'000}};
+  };
+  for (ComparedSide& side : sides) {
+    for (ComparedRun& run : side.runs) {
+      run.report.shapes = shapes(side.label == "A" ? 1'000 : 28'000);
+    }
+  }
+  EXPECT_THAT(Compare(sides, {}).verdicts[0],
+              HasSubstr("; above all aten::bmm [1,64,64] +27.0 us (28x)"));
+  // What only one side has, or what differs the other way, explains nothing.
+  for (ComparedRun& run : sides[0].runs) {
+    run.report.shapes[1].replayed_ns = 90'000;
+  }
+  EXPECT_THAT(Compare(sides, {}).verdicts[0], Not(HasSubstr("above all")));
 }
 
 TEST(Compare, SingleRunsMakeNoClaim) {

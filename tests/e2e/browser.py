@@ -124,8 +124,8 @@ class Page:
         self._call("Runtime.evaluate", awaitPromise=True, expression="new Promise((heard) => "
                    "requestAnimationFrame(() => requestAnimationFrame(heard)))")
 
-    def resize(self, width, height):
-        """As a phone of that width shows it: windows have a least width."""
+    def resize(self, width, height=800):
+        """As on a device of this size; a window cannot be as narrow as a phone."""
         self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=True)
 
     def key(self, key):

@@ -127,6 +127,33 @@ capture.close()
 print(json.dumps(story + [list(torch.log)]))
 '''
 
+# Calls callbacks as transformers.Trainer does: each of them for every event, with what is there by name. Two
+# micro-batches make a step.
+TRAINER = '''
+import json, sys
+import torch, reprise_capture
+callback = reprise_capture.TrainerCapture(sys.argv[1], steps=eval(sys.argv[2]))
+def fire(event):
+    answer = getattr(callback, event)("args", "state", "control", model=None, optimizer=None)
+    assert answer is None, "an answer would be the new control"
+story = []
+fire("on_init_end")
+fire("on_train_begin")
+fire("on_epoch_begin")
+for step in range(int(sys.argv[3])):
+    torch.log.clear()
+    fire("on_step_begin")
+    fire("on_substep_end")
+    fire("on_pre_optimizer_step")
+    fire("on_optimizer_step")
+    fire("on_step_end")
+    fire("on_log")
+    story.append(list(torch.log))
+fire("on_train_end")
+assert not hasattr(callback, "state")
+print(json.dumps(story))
+'''
+
 REAL_TRAINING = '''
 import os, sys, threading
 import torch, torch.distributed as dist
@@ -182,11 +209,11 @@ def why_no_torch():
 
 
 class StandIn(program.ProgramTest):
-    def train(self, steps, count, expect=0, **env):
+    def train(self, steps, count, expect=0, training=TRAINING, **env):
         (self.dir / "torch").mkdir(exist_ok=True)
         (self.dir / "torch" / "__init__.py").write_text(STAND_IN)
         script = self.dir / "train.py"
-        script.write_text(TRAINING)
+        script.write_text(training)
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith(("RANK", "WORLD_SIZE", "OMPI_", "PMI_", "SLURM_"))}
         done = subprocess.run(
@@ -218,6 +245,12 @@ class StandIn(program.ProgramTest):
                          ["rank0.et.json.gz", "rank0.kineto.json.gz", "rank0.meta.json"])
         host = gzip.decompress((self.dir / "capture" / "rank0.et.json.gz").read_bytes())
         self.assertEqual(host, b'{"schema": "host"}')
+
+    def test_trainer_calls_it_once_a_step(self):
+        story = self.train((3, 4), 20, training=TRAINER)
+        self.assertEqual(story[3], ["end ProfilerStep#3", "begin ProfilerStep#4"])
+        self.assertEqual(self.meta(0)["traced_steps"], [3, 4])
+        self.assertIn("rank0.et.json.gz", self.files())
 
     def test_meta_has_untraced_steps(self):
         self.train((3, 4), 40, STAND_IN_RANK=2)

@@ -86,6 +86,38 @@ class Manual(program.ProgramTest):
                     self.assertIn(option[2:], script, command)
 
 
+class Help(program.ProgramTest):
+    # What each stands for; a command's own is named once.
+    POSITIONALS = {"CAPTURE", "SET", "RUN", "JOB", "OUTPUT", "PACKAGE", "KEYS", "COMMAND", "COLLECTIVE", "SHELL", "WHAT"}
+    MOST_COLUMNS = 120
+
+    def commands(self):
+        script = self.run_program("completion", "bash").stdout
+        paths = re.findall(r"command='reprise ([a-z ]+)' ;;", script)
+        self.assertIn("bench kernels", paths)
+        return [[]] + [path.split() for path in sorted(set(paths))]
+
+    def test_lines_fit(self):
+        for command in self.commands():
+            for line in self.run_program(*command, "--help").stdout.splitlines():
+                self.assertLess(len(line), self.MOST_COLUMNS, f"{command}: {line}")
+
+    def test_positionals_have_one_name_each(self):
+        found = set()
+        for command in self.commands():
+            usage = re.search(r"^Usage: .*", self.run_program(*command, "--help").stdout, re.MULTILINE).group(0)
+            words = usage.split("[OPTIONS]", 1)[1].replace("SUBCOMMAND", "").split()
+            found |= {word.strip("[].") for word in words}
+        self.assertEqual(found, self.POSITIONALS)
+
+    def test_what_is_missing_is_named_as_the_help_has_it(self):
+        for command, name in ((["replay"], "SET"), (["report"], "RUN"), (["audit"], "SET"), (["list"], "WHAT"),
+                              (["replay", "set"], "--output"), (["predict"], "JOB"), (["unpack"], "PACKAGE")):
+            said = self.run_program(*command, expect=2).stderr
+            self.assertIn(f"{name} is required", said)
+            self.assertEqual(said.count("reprise:"), 1, said)
+
+
 class Completion(program.ProgramTest):
     def script(self, shell):
         path = self.dir / f"completion.{shell}"
@@ -112,6 +144,9 @@ class Completion(program.ProgramTest):
                          {"kernels", "backends", "collectives", "algorithms", "formats", "models", "schedules", "parallelisms",
                           "machines", "sweeps", "sources"})
         self.assertLessEqual({"-o", "--output", "--force"}, self.offered("reprise", "convert", "dir", "-"))
+        self.assertIn("h100-hgx", self.offered("reprise", "simulate", "set", "--machine", ""))
+        self.assertIn("llama3-70b", self.offered("reprise", "predict", "llama"))
+        self.assertLessEqual({"shapes", "critical-path"}, self.offered("reprise", "report", "run", "--section", ""))
         # Names of files, which bash itself completes.
         self.assertEqual(self.offered("reprise", "convert", "-o", ""), set())
         self.assertEqual(self.offered("reprise", "stats", ""), set())

@@ -108,8 +108,14 @@ class Paths(program.ProgramTest):
         self.assertIn(f"is a run, not a trace set; report on it: reprise report {self.run_directory}",
                       self.said("replay", self.run_directory, "-o", self.dir / "r"))
         file = next(self.trace.glob("*.0.et"))
-        self.assertIn(f"give the directory of its trace set: {self.trace}",
-                      self.said("replay", file, "-o", self.dir / "r"))
+        # A file is a set of its rank alone.
+        done = self.run_program("replay", file, "-o", self.dir / "r", "--iterations", "1", "--quiet")
+        self.assertIn("ranks: 0 of 4", done.stderr)
+        self.run_program("simulate", file, "-o", self.dir / "s", "--machine", "recorded", "--quiet")
+        self.run_program("anonymize", file, self.dir / "one")
+        self.assertEqual(len(list((self.dir / "one").glob("*.et"))), 1)
+        self.run_program("audit", file, expect=CHECK_FAILED)
+        self.run_program("pack", file, "-o", self.dir / "one.reprise", "--not-anonymized")
         self.assertIn(f"{self.trace} is; give that", self.said("stats", self.dir))
 
     def test_for_a_capture_and_a_package(self):

@@ -66,6 +66,9 @@ class InBrowser(pages.PageTest):
             for word in ("modelled", "How times were found", "class 0 (×3)", "mean of 16 ranks",
                          "Classes of equal ranks"):
                 self.assertIn(word, words)
+            # Above all what a reader of a prediction asked; energy is one of six.
+            self.assertEqual(page.evaluate("[...document.querySelectorAll('#summary .card dt')].map((head) => head.textContent)"),
+                             ["Step", "Throughput", "MFU", "Memory", "Power of a device", "Devices"])
             heads = page.evaluate("[...document.querySelectorAll('th')].map((head) => head.textContent)")
             self.assertIn("times from", heads)
             self.assertEqual([head for head in heads if "recorded" in head or head in ("error", "ratio")], [])
@@ -89,6 +92,20 @@ class InBrowser(pages.PageTest):
             self.opened(page, path, "#rank=3&class=gemm")
             self.assertEqual(self.rank_labels(page), ["rank 3"])
             self.check_themes(page, "report")
+
+    def test_charts_can_be_read_on_a_phone(self):
+        run = self.dir / "run"
+        synthetic_run.write_run(program.REPRISE, run, ranks=3, layers=2)
+        path = write_page(self, run)
+        with browser.Page() as page:
+            page.resize(380)
+            self.opened(page, path)
+            pages.shot(page, "phone")
+            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth"), 380)
+            letters = page.evaluate("[...document.querySelectorAll('figure svg')].map((svg) => "
+                                    "12 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)")
+            self.assertGreater(len(letters), 5)
+            self.assertGreaterEqual(min(letters), 10)  # pixels
 
     def rank_labels(self, page):
         return page.evaluate("[...document.querySelectorAll('#step-time svg text')].map(t => t.textContent)"

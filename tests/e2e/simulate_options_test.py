@@ -105,8 +105,6 @@ class OptionsTest(ProgramTest):
             ([folded, *A100, "-o", out, "--ranks", "0", "--captured-on", "a100-hgx"], USAGE, "the set has none"),
             ([folded, "--machine", "recorded", "-o", out], BAD_INPUT, "--machine recorded", "name one"),
             # Another kind of path.
-            ([trace / "gpt_tp4.0.et", *A100, "-o", out], BAD_INPUT, "is a trace file, not a trace set",
-             f"give the directory of its trace set: {trace}"),
             ([TRACES / "gloo_comms/gpt_tp4", *A100, "-o", out], BAD_INPUT, "is a capture", "reprise convert"),
             ([trace, "--machine", trace, "-o", out], BAD_INPUT, "is a trace set, not a machine", "reprise list machines"),
             ([trace, "--machine", trace / "gpt_tp4.0.et", "-o", out], BAD_INPUT, "is a trace file, not a machine"),

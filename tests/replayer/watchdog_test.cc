@@ -49,7 +49,9 @@ class CountingCommunicator final : public Communicator {
     inner_->PostNote(to, std::move(text));
   }
   std::optional<Note> TakeNote() override { return inner_->TakeNote(); }
-  void AbortNow(int exit_code) override { inner_->AbortNow(exit_code); }
+  void AbortNow(int exit_code, std::string_view unsaid) override {
+    inner_->AbortNow(exit_code, unsaid);
+  }
 
   std::atomic<int> notes = 0;
 
@@ -65,6 +67,7 @@ class WatchdogTest : public ::testing::Test {
     std::atomic<std::int64_t> due_ns = 0;
     std::atomic<std::int64_t> backlog_ns = 0;
     std::atomic<bool> interrupted = false;
+    std::atomic<bool> busy_host = false;
     RankState state;
     std::unique_ptr<Watchdog> watchdog;
   };
@@ -103,6 +106,9 @@ class WatchdogTest : public ::testing::Test {
               return rank.interrupted
                          ? std::optional<Error>({ErrorKind::kCheckFailed, "ended by SIGTERM"})
                          : std::nullopt;
+            },
+            .pressure_ns = [&rank]() -> std::optional<std::int64_t> {
+              return rank.busy_host ? std::optional(MonotonicNs()) : std::nullopt;
             }});
   }
   void StartAll() {
@@ -225,6 +231,14 @@ TEST_F(WatchdogTest, RecordedTimeIsWaitedFor) {
   StartAll();
   EXPECT_NE(Await(), "");
   EXPECT_GE(MonotonicNs() - begin_ns, 1'000'000'000 + kLimitNs);
+}
+
+TEST_F(WatchdogTest, ABusyHostIsAllowedThreeTimesTheLimit) {
+  At(1).busy_host = true;  // all of the time
+  const std::int64_t begin_ns = MonotonicNs();
+  StartAll();
+  EXPECT_NE(Await(), "");
+  EXPECT_GE(MonotonicNs() - begin_ns, 3 * kLimitNs - 3 * kTickNs);
 }
 
 TEST_F(WatchdogTest, AnInterruptEndsTheRunAtOnce) {

@@ -32,6 +32,7 @@ class FactFiller {
   void Fill(std::int64_t& value) { value = -++number_; }
   void Fill(std::uint64_t& value) { value = UINT64_MAX - static_cast<std::uint64_t>(++number_); }
   void Fill(ClockReading& value) { value = {++number_, -++number_, ++number_}; }
+  void Fill(IterationLoad& value) { value = {++number_, 2, 3, 4, -1, 6, 7, ++number_}; }
   void Fill(ValueCounts& value) { value = {++number_, 0, ++number_, ++number_}; }
   template <typename T>
   void Fill(std::optional<T>& value) {
@@ -98,6 +99,7 @@ TEST(RankFacts, TextsAreThoseOfThePage) {
                         .cores = {0, 12},
                         .modelled = true,
                         .clock_readings = {{0, -50, 9}, {100, -51, 9}},
+                        .iteration_loads = {{0, 9, 8, 7, 6, 5, 4, 3}, {.iteration = 1}},
                         .exit_code = 0,
                         .values = {{"aten::mm", {524288, 1, 2, 3}}},
                         .trace_counters = {{"no_kernel: a", 7}}};
@@ -108,6 +110,7 @@ TEST(RankFacts, TextsAreThoseOfThePage) {
   EXPECT_THAT(rows,
               ElementsAre(Pair("device_flops_per_second", "3.34895e+10"), Pair("cores", "0,12"),
                           Pair("modelled", "true"), Pair("clock_readings", "0 -50 9; 100 -51 9"),
+                          Pair("iteration_loads", "0 9 8 7 6 5 4 3; 1 0 0 -1 -1 -1 0 -1"),
                           Pair("exit_code", "0"), Pair("values.aten::mm", "524288 1 2 3"),
                           Pair("trace.no_kernel: a", "7")));
   EXPECT_THAT(FactRows({}), IsEmpty());

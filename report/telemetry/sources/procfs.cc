@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/telemetry/cpu_times.h"
+#include "report/telemetry/load_meter.h"
 #include "report/telemetry/pseudo_file.h"
 #include "report/telemetry/source.h"
 
@@ -40,14 +41,9 @@ double ResidentBytes(PseudoFile& statm) {
   return pages ? static_cast<double>(*pages * sysconf(_SC_PAGESIZE)) : kNoReading;
 }
 
-// "some avg10=0.00 avg60=0.00 avg300=0.00 total=5677744": microseconds in which some task waited.
 double PressureSeconds(PseudoFile& pressure) {
-  constexpr std::string_view kKey = "total=";
-  const auto text = pressure.Text().value_or("");
-  const std::size_t at = text.find(kKey);
-  const auto total =
-      at == std::string_view::npos ? std::nullopt : ParseNumber(text.substr(at + kKey.size()));
-  return total ? static_cast<double>(*total) * 1e-6 : kNoReading;
+  const auto total_ns = PressureNs(pressure.Text().value_or(""));
+  return total_ns ? static_cast<double>(*total_ns) * 1e-9 : kNoReading;
 }
 
 class ProcfsSource : public Source {

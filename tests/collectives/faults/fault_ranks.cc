@@ -89,7 +89,7 @@ int Main(int argc, char** argv) {
                status.error().message.c_str());
   const int exit_code = static_cast<int>(status.error().kind);
   if (fault != "destructor") {
-    (*communicator)->AbortNow(exit_code);
+    (*communicator)->AbortNow(exit_code, {});
   }
   return exit_code;
 }
