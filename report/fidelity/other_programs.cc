@@ -38,10 +38,11 @@ struct CpuTime {
   }
 };
 
+// They are kept in order.
 const IterationLoad* LoadOf(const RankData& rank, std::int64_t iteration) {
   const auto& loads = rank.facts.iteration_loads;
-  const auto found = std::ranges::find(loads, iteration, &IterationLoad::iteration);
-  return found == loads.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(loads, iteration, {}, &IterationLoad::iteration);
+  return found == loads.end() || found->iteration != iteration ? nullptr : &*found;
 }
 
 using HostRanks = std::vector<const RankData*>;
