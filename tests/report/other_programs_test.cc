@@ -23,8 +23,8 @@ constexpr std::int64_t kMs = 1'000'000;
 struct Ms {
   std::int64_t own, busy, stolen;
 };
-RankData MakeRank(std::int32_t number, const std::string& host, std::vector<std::int64_t> cores,
-                  const std::vector<Ms>& measured) {
+RankData RankWithLoads(std::int32_t number, const std::string& host,
+                       std::vector<std::int64_t> cores, const std::vector<Ms>& measured) {
   RankData rank;
   rank.rank = number;
   rank.host = host;
@@ -44,7 +44,7 @@ RankData MakeRank(std::int32_t number, const std::string& host, std::vector<std:
   return rank;
 }
 
-RunData MakeRun(std::vector<RankData> ranks) {
+RunData RunWithLoads(std::vector<RankData> ranks) {
   RunData run;
   run.ranks = std::move(ranks);
   return run;
@@ -59,8 +59,9 @@ std::vector<std::string> Warnings(const ProcessorUse& use) {
 
 // Both ranks read all of the two cores; what both used is the job's own.
 TEST(OtherPrograms, OwnRanksAreNoOtherPrograms) {
-  const RunData run = MakeRun({MakeRank(0, "h", {0, 1}, {{950, 1900, 0}, {990, 1995, 0}}),
-                               MakeRank(1, "h", {0, 1}, {{950, 1900, 0}, {995, 1995, 0}})});
+  const RunData run =
+      RunWithLoads({RankWithLoads(0, "h", {0, 1}, {{950, 1900, 0}, {990, 1995, 0}}),
+                    RankWithLoads(1, "h", {0, 1}, {{950, 1900, 0}, {995, 1995, 0}})});
   const ProcessorUse use = ProcessorUseOf(run, 1, 2);
   EXPECT_THAT(use.shares.others, Optional(DoubleNear(0.01 / 4, 1e-9)));
   EXPECT_EQ(use.cores, 2);
@@ -72,8 +73,9 @@ TEST(OtherPrograms, OwnRanksAreNoOtherPrograms) {
 }
 
 TEST(OtherPrograms, ABusyIterationIsMarked) {
-  const RunData run = MakeRun({MakeRank(0, "h", {0, 1}, {{500, 1000, 0}, {500, 1900, 0}}),
-                               MakeRank(1, "h", {0, 1}, {{500, 1000, 0}, {400, 1900, 0}})});
+  const RunData run =
+      RunWithLoads({RankWithLoads(0, "h", {0, 1}, {{500, 1000, 0}, {500, 1900, 0}}),
+                    RankWithLoads(1, "h", {0, 1}, {{500, 1000, 0}, {400, 1900, 0}})});
   const ProcessorUse use = ProcessorUseOf(run, 1, 2);
   EXPECT_FALSE(use.iterations[0].disturbed);
   EXPECT_TRUE(use.iterations[1].disturbed);
@@ -84,7 +86,7 @@ TEST(OtherPrograms, ABusyIterationIsMarked) {
 }
 
 TEST(OtherPrograms, StolenTimeIsNamedSeparately) {
-  const RunData run = MakeRun({MakeRank(0, "h", {0, 1}, {{1000, 1000, 600}})});
+  const RunData run = RunWithLoads({RankWithLoads(0, "h", {0, 1}, {{1000, 1000, 600}})});
   const ProcessorUse use = ProcessorUseOf(run, 1, 1);
   EXPECT_THAT(use.shares.others, Optional(0.0));
   EXPECT_THAT(use.shares.stolen, Optional(DoubleNear(0.3, 1e-9)));
@@ -92,14 +94,14 @@ TEST(OtherPrograms, StolenTimeIsNamedSeparately) {
 }
 
 TEST(OtherPrograms, RanksBoundToCoresOfTheirOwnAddUp) {
-  const RunData run =
-      MakeRun({MakeRank(0, "h", {0}, {{400, 400, 0}}), MakeRank(1, "h", {1}, {{500, 1000, 0}})});
+  const RunData run = RunWithLoads(
+      {RankWithLoads(0, "h", {0}, {{400, 400, 0}}), RankWithLoads(1, "h", {1}, {{500, 1000, 0}})});
   EXPECT_THAT(ProcessorUseOf(run, 1, 1).shares.others, Optional(DoubleNear(0.25, 1e-9)));
 }
 
 TEST(OtherPrograms, TheBusiestHostCounts) {
-  const RunData run =
-      MakeRun({MakeRank(0, "a", {0}, {{400, 400, 0}}), MakeRank(1, "b", {0, 1}, {{500, 1500, 0}})});
+  const RunData run = RunWithLoads({RankWithLoads(0, "a", {0}, {{400, 400, 0}}),
+                                    RankWithLoads(1, "b", {0, 1}, {{500, 1500, 0}})});
   const ProcessorUse use = ProcessorUseOf(run, 1, 1);
   EXPECT_THAT(use.shares.others, Optional(DoubleNear(0.5, 1e-9)));
   EXPECT_EQ(use.cores, 2);
@@ -107,7 +109,7 @@ TEST(OtherPrograms, TheBusiestHostCounts) {
 
 // Two ticks of 10 ms may be of before and after an iteration of 50 ms.
 TEST(OtherPrograms, TicksAloneAreNoDisturbance) {
-  RunData run = MakeRun({MakeRank(0, "h", {0, 1}, {{80, 100, 0}})});
+  RunData run = RunWithLoads({RankWithLoads(0, "h", {0, 1}, {{80, 100, 0}})});
   run.ranks[0].facts.iteration_loads.back().wall_ns = 50 * kMs;
   const ProcessorUse use = ProcessorUseOf(run, 1, 1);
   EXPECT_THAT(use.shares.others, Optional(DoubleNear(0.2, 1e-9)));
@@ -116,14 +118,15 @@ TEST(OtherPrograms, TicksAloneAreNoDisturbance) {
 }
 
 TEST(OtherPrograms, NothingIsClaimedOfWhatIsNotKnown) {
-  EXPECT_THAT(ProcessorUseOf(MakeRun({RankData{}}), 0, 3).iterations, IsEmpty());
+  EXPECT_THAT(ProcessorUseOf(RunWithLoads({RankData{}}), 0, 3).iterations, IsEmpty());
   // Cores in common in part: whose time it was is not known.
-  const ProcessorUse common = ProcessorUseOf(
-      MakeRun({MakeRank(0, "h", {0, 1}, {{400, 900, 0}}), MakeRank(1, "h", {1}, {{500, 900, 0}})}),
-      1, 1);
+  const ProcessorUse common =
+      ProcessorUseOf(RunWithLoads({RankWithLoads(0, "h", {0, 1}, {{400, 900, 0}}),
+                                   RankWithLoads(1, "h", {1}, {{500, 900, 0}})}),
+                     1, 1);
   EXPECT_EQ(common.shares.others, std::nullopt);
   EXPECT_THAT(common.iterations[0].pressure, Optional(0.9));
-  RunData unreadable = MakeRun({MakeRank(0, "h", {0}, {{1, 2, 3}})});
+  RunData unreadable = RunWithLoads({RankWithLoads(0, "h", {0}, {{1, 2, 3}})});
   unreadable.ranks[0].facts.iteration_loads.back().busy_ns = -1;
   EXPECT_EQ(ProcessorUseOf(unreadable, 1, 1).shares.others, std::nullopt);
 }
