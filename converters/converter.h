@@ -30,7 +30,7 @@ struct ConvertRequest {
   std::string input_directory;
   std::string input_file;
   std::string output_directory;
-  std::string name;  // of the trace set; the input's if empty
+  std::string name;          // of the trace set; the input's if empty
   std::string rank_pattern;  // regular expression: its group is the rank in a file's name
   std::string capture;       // of several in the directory
   // … or one rank's two files, and the file to write.
