@@ -17,54 +17,55 @@ LASTING = {"reprise replay", "reprise monitor", "reprise bench collectives", "re
 # A sound call of each command, so that an extreme value is all that is wrong with it. Several where options exclude each other.
 SOUND = {
     "reprise": [{}],
-    "reprise convert": [{"input": "capture", "--output": "out"}, {"input": "text.txt", "--output": "out", "--ranks": "2"},
+    "reprise convert": [{"CAPTURE": "capture", "--output": "out"}, {"CAPTURE": "text.txt", "--output": "out", "--ranks": "2"},
                         {"--host-trace": "capture/rank0.et.json.gz", "--device-trace": "capture/rank0.kineto.json.gz",
                          "--output": "out.et"}],
-    "reprise anonymize": [{"input": "set", "--output": "out"}],
-    "reprise audit": [{"path": "set"}, {"path": "run"}],
-    "reprise pack": [{"path": "set", "--output": "out", "--not-anonymized": None}],
-    "reprise unpack": [{"package": "set.reprise", "--output": "out"}],
-    "reprise generate": [{"workload": "job.json", "--output": "out"}],
-    "reprise validate": [{"PATH": "set"}],
-    "reprise stats": [{"path": "set"}],
-    "reprise export": [{"input": "set", "--to": "json", "--output": "out"}, {"input": "monitored", "--to": "csv", "--output": "out"},
-                       {"input": "run", "--to": "perfetto", "--output": "out"},
-                       {"input": "set", "--to": "astra-sim", "--output": "out"},
-                       {"input": "set", "--to": "astra-sim", "--output": "out", "--mode": "roofline", "--peak-tflops": "1",
-                        "--memory-bandwidth": "1"}, {"input": "set", "--to": "dot", "--rank": "0", "--output": "out"}],
+    "reprise anonymize": [{"SET": "set", "--output": "out"}],
+    "reprise audit": [{"SET": "set"}, {"SET": "run"}],
+    "reprise pack": [{"SET": "set", "--output": "out", "--not-anonymized": None}],
+    "reprise unpack": [{"PACKAGE": "set.reprise", "--output": "out"}],
+    "reprise generate": [{"JOB": "job.json", "--output": "out"}],
+    "reprise validate": [{"SET": "set"}],
+    "reprise stats": [{"SET": "set"}],
+    "reprise export": [{"SET": "set", "--to": "json", "--output": "out"}, {"SET": "monitored", "--to": "csv", "--output": "out"},
+                       {"SET": "run", "--to": "perfetto", "--output": "out"},
+                       {"SET": "set", "--to": "astra-sim", "--output": "out"},
+                       {"SET": "set", "--to": "astra-sim", "--output": "out", "--mode": "roofline", "--peak-tflops": "1",
+                        "--memory-bandwidth": "1"}, {"SET": "set", "--to": "dot", "--rank": "0", "--output": "out"}],
     "reprise replay": [{"SET": "set", "--output": "out", "--device": "host", "--ranks": "0", "--iterations": "1", "--idle": "0",
                         "--quiet": None}],
     "reprise simulate": [{"SET": "set", "--machine": "recorded", "--output": "out", "--json": None},
                          {"SET": "generated", "--machine": "h100-hgx", "--output": "out", "--json": None}],
-    "reprise predict": [{"JOB": "job.json", "--machine": "h100-hgx", "--json": None}],
+    "reprise predict": [{"JOB": "job.json", "--machine": "h100-hgx", "--json": None},
+                        {"JOB": "job.json", "--machine": "h100-hgx", "--ranks": "4", "--json": None}],
     "reprise sweep": [{"JOB": "job.json", "KEYS": "micro-batch=1,2", "--machine": "h100-hgx", "--output": "out"}],
     "reprise calibrate": [{"CAPTURE": "gpu", "--output": "out.json"}],
     "reprise machine": [{}],
     "reprise machine measure": [{"--output": "out.json", "--ranks": "1", "--repeat": "1", "--min-time-ms": "0"}],
-    "reprise monitor": [{"--output": "out", "--duration": "0.1"}, {"--output": "out", "command": "true"},
+    "reprise monitor": [{"--output": "out", "--duration": "0.1"}, {"--output": "out", "COMMAND": "true"},
                         {"--duration": "0.1", "--prometheus": "0"}, {"--duration": "0.1"}],
-    "reprise report": [{"run": "run"}, {"run": "run", "--output": "out.html"}, {"run": "set"}],
-    "reprise compare": [{"runs": "run"}, {"runs": ["a=run", "b=run"], "--output": "out.html"}, {"runs": ["a=set", "b=set"]}],
+    "reprise report": [{"RUN": "run"}, {"RUN": "run", "--output": "out.html"}, {"RUN": "set"}],
+    "reprise compare": [{"RUN": "run"}, {"RUN": ["a=run", "b=run"], "--output": "out.html"}, {"RUN": ["a=set", "b=set"]}],
     "reprise devices": [{}],
-    "reprise list": [{"what": "sources"}],
+    "reprise list": [{"WHAT": "sources"}],
     "reprise bench": [{}],
-    "reprise bench collectives": [{"name": "all_reduce", "--minbytes": "1K", "--maxbytes": "1K", "--iters": "1", "--warmup_iters": "0"},
-                                  {"name": "all_reduce", "--minbytes": "1K", "--maxbytes": "1K", "--iters": "1", "--rounds": "1",
+    "reprise bench collectives": [{"COLLECTIVE": "all_reduce", "--minbytes": "1K", "--maxbytes": "1K", "--iters": "1", "--warmup_iters": "0"},
+                                  {"COLLECTIVE": "all_reduce", "--minbytes": "1K", "--maxbytes": "1K", "--iters": "1", "--rounds": "1",
                                    "--variants": None}],
     "reprise bench kernels": [{"--device": "host", "--filter": "relu", "--repeat": "1", "--min-time-ms": "0", "--peers": "off"}],
     "reprise tune": [{"--device": "host", "--size": "16", "--repeat": "1", "--min-time-ms": "0", "--output": "out.json"}],
     "reprise man": [{}],
-    "reprise completion": [{"shell": "bash"}],
+    "reprise completion": [{"SHELL": "bash"}],
 }
 # How a number is written in an option that takes more than the number; {} is the number.
 FORMS = {
-    "--slow": ["0={}"], "--link": ["nvlink={}", "nvlink@0={}"], "--power-limit": ["{}W"], "--limits": [],
+    "--slow": ["0={}"], "--link": ["nvlink={}", "nvlink@0={}", "all={}"], "--power-limit": ["{}W"], "--limits": [],
     "--time-scale": ["gemm={}", "comm={}"], "--stretch": ["gemm={}"], "--host-gaps": ["scale:{}"], "--durations": ["grid:{}"],
     "--shapes": ["grid:{}"], "--routing": ["zipf:{}"], "--schedule": ["interleaved:{}"], "--ranks": ["0-{}", "0-3:{}"],
     "--steps": ["0-{}"], "--range": ["x:{}"], "--npus": ["{},2"], "--bandwidth": ["{},1"], "--sample-period": ["5,proc={}"],
     "--algo": ["ring,chunk={}", "ring,channels={}", "ring,node={}"], "--device-map": ["0:{}", "{}:0"], "--streams": ["{}/{}"],
     "--staging-chunk": ["{}MiB"], "--fail-if": ["time>{}"], "--memory": ["{}GiB"], "--prometheus": ["127.0.0.1:{}"],
-    "--minbytes": ["{}G"], "--chunks": ["{}M"], "KEYS": ["micro-batch={}", "tp=1,{}", "x{}=1"], "runs": ["a={}", "a=run,{}"],
+    "--minbytes": ["{}G"], "--chunks": ["{}M"], "KEYS": ["micro-batch={}", "tp=1,{}", "x{}=1"], "RUN": ["a={}", "a=run,{}"],
     "--layers-per-stage": ["{},1"], "--telemetry-library": ["nvml={}"],
 }
 
@@ -146,6 +147,8 @@ class Numbers:
 def cases_of(program):
     options = options_of(program)
     assert {option.command for option in options} == set(SOUND), "each command needs a sound call"
+    known = {(option.command, option.name) for option in options}
+    assert all((command, name) in known for command, calls in SOUND.items() for call in calls for name in call), "a sound call is none"
     assert set(FORMS) <= {option.name for option in options}, "a form of an option that is none"
     manual = subprocess.run([program, "man", "--markdown"], capture_output=True, text=True, check=True).stdout
     limits = re.search(r"`--limits`.*with ([a-z_, ]+)", manual)[1].split(", ")

@@ -24,9 +24,10 @@ class Outputs:
         self.program, self.folder = program, work / self.name
         self.inputs = work / "outputs_inputs"
         extreme_options.make_inputs(program, self.inputs)
+        # A search for layouts writes nothing.
         self.calls = [(command, call | ({"--output": "out"} if command == "reprise predict" else {}))
                       for command, calls in extreme_options.SOUND.items() for call in calls
-                      if command not in SLOW and ("--output" in call or command == "reprise predict")]
+                      if command not in SLOW and ("--output" in call or (command == "reprise predict" and "--ranks" not in call))]
         self.sound = {}  # call number → seconds, files
 
     def case(self, _, rng):
