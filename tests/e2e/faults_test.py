@@ -249,7 +249,7 @@ class StoppedUnderLauncher(FaultTest):
                 os.kill(pid, signal.SIGSTOP)
             code, errors = self.end_within(replay, SOON_S)
         self.assertEqual(code, ENVIRONMENT, errors)
-        self.assertIn("rank 0 was stopped", errors)
+        self.assertRegex(errors, "rank [0-3] was stopped")  # whichever was first, as the launcher saw it
 
     def test_only_process_stops(self):
         self.trace = self.convert("gloo/gpt_single")
