@@ -1,6 +1,7 @@
 // Jobs whose micro-batches repeat are, node for node, those that were generated whole.
 #include "predict/micro_batch_jobs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -97,7 +98,7 @@ TEST(MicroBatchJobs, AreThoseThatAreGeneratedWhole) {
   for (const Case& of : cases) {
     std::string text = of.what;
     for (const auto& [name, value] : of.given) {
-      text += " " + name + "=" + value;
+      text += fmt::format(" {}={}", name, value);
     }
     SCOPED_TRACE(text);
     ExpectRepeated(of.what, of.given, of.samples, of.repeats);

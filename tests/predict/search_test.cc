@@ -1,6 +1,7 @@
 // Which layout is fastest: the layouts that there are, their estimates, and that none is missed.
 #include "predict/search/search.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -119,7 +120,7 @@ TEST(Estimates, AreNearTheSimulatedJobAndNotAboveIt) {
     std::string name;
     for (const auto& [option, text] : options) {
       ASSERT_TRUE(SetJobOption(option, text, job));
-      name += option + " " + text + " ";
+      name += fmt::format("{} {} ", option, text);
     }
     if (job.ranks == 12) {
       job.global_batch = 32;
@@ -193,7 +194,7 @@ TEST(Searches, SayWhatDoesNotFit) {
     EXPECT_THAT(text, HasSubstr(words));
   }
   const nlohmann::ordered_json best = SearchJson(*some)["best"][0];
-  const nlohmann::ordered_json parts = best["step_parts"];
+  const nlohmann::ordered_json& parts = best["step_parts"];
   std::int64_t sum = 0;
   for (const auto& part : parts) {
     sum += part.get<std::int64_t>();

@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 constexpr double kMiB = 1 << 20;
 
 std::vector<std::int32_t> Devices(std::int32_t first, std::int32_t count, std::int32_t stride = 1) {
-  std::vector<std::int32_t> devices;
+  std::vector<std::int32_t> devices(static_cast<std::size_t>(count));
   for (std::int32_t i = 0; i < count; ++i) {
-    devices.push_back(first + i * stride);
+    devices[static_cast<std::size_t>(i)] = first + i * stride;
   }
   return devices;
 }
