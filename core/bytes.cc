@@ -1,5 +1,8 @@
 #include "core/bytes.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <limits>
@@ -43,6 +46,17 @@ std::string ShowBytes(std::int64_t bytes) {
     ++power;
   }
   return std::to_string(bytes) + (power == 0 ? "" : std::string(1, kUnits[power - 1]) + "iB");
+}
+
+std::string SizeText(std::int64_t bytes) {
+  constexpr std::array kSizeUnits = {"B", "kB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < kSizeUnits.size(); ++unit) {
+    value /= 1000;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes)
+                   : fmt::format("{:.2f} {}", value, kSizeUnits.at(unit));
 }
 
 }  // namespace reprise

@@ -13,5 +13,7 @@ namespace reprise {
 [[nodiscard]] std::optional<std::int64_t> ParseBytes(std::string_view text);
 // "4MiB", "64KiB", "100": the largest unit that divides it.
 [[nodiscard]] std::string ShowBytes(std::int64_t bytes);
+// "12 B", "1.10 MB": powers of 1000, as sizes of files and memory are read.
+[[nodiscard]] std::string SizeText(std::int64_t bytes);
 
 }  // namespace reprise

@@ -10,6 +10,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/show_json.h"
 #include "converters/operation_cost.h"
+#include "core/bytes.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/shown_text.h"
@@ -53,18 +54,11 @@ Json ToJson(const Workload& w, const GenerateSummary& s) {
   return json;
 }
 
-std::string ShownBytes(std::int64_t bytes) {
-  const double value = static_cast<double>(bytes);
-  return value >= 1e9   ? fmt::format("{:.2f} GB", value / 1e9)
-         : value >= 1e6 ? fmt::format("{:.2f} MB", value / 1e6)
-                        : fmt::format("{:.1f} kB", value / 1e3);
-}
-
 void PrintSummary(const std::string& output, const Workload& w, const GenerateSummary& s) {
   fmt::print("{}: {}, {} in {}, {} ({} written), {}, {} on disk\n", ShownText(output),
              ShownText(w.name), Counted(s.ranks, "rank"), Counted(s.classes, "class"),
              Counted(s.nodes, "node"), s.nodes_written, Counted(s.files, "file"),
-             ShownBytes(s.bytes_on_disk));
+             SizeText(s.bytes_on_disk));
   if (!w.source.empty()) {
     fmt::print("source: {}\n", ShownText(w.source));
   }
@@ -75,16 +69,16 @@ void PrintSummary(const std::string& output, const Workload& w, const GenerateSu
              "optimizer", "activations", "peak");
   for (const StageMemory& stage : s.memory) {
     fmt::print("{:>5} {:>12} {:>12} {:>12} {:>12} {:>12}\n", stage.stage,
-               ShownBytes(stage.bytes.parameters), ShownBytes(stage.bytes.gradients),
-               ShownBytes(stage.bytes.optimizer), ShownBytes(stage.bytes.activations),
-               ShownBytes(stage.bytes.peak));
+               SizeText(stage.bytes.parameters), SizeText(stage.bytes.gradients),
+               SizeText(stage.bytes.optimizer), SizeText(stage.bytes.activations),
+               SizeText(stage.bytes.peak));
   }
   if (!s.transfers.empty()) {
     fmt::print("\n{:<15} {:<12} {:>12} {:>12}\n", "transfer", "group", "count", "bytes");
   }
   for (const TransferRow& row : s.transfers) {
     fmt::print("{:<15} {:<12} {:>12} {:>12}\n", row.kind, row.group, row.sums.count,
-               ShownBytes(row.sums.bytes));
+               SizeText(row.sums.bytes));
   }
   fmt::print("\nnote: a generated set has no durations; replay it, or simulate it\n");
 }

@@ -8,6 +8,7 @@
 
 #include "cli/traces/counter_lines.h"
 #include "cli/traces/link_summary.h"
+#include "core/bytes.h"
 #include "core/counted.h"
 #include "core/shown_text.h"
 
@@ -15,16 +16,6 @@ namespace reprise {
 namespace {
 
 double Ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
-
-std::string Bytes(std::int64_t bytes) {
-  constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) {
-    value /= 1000;
-  }
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} {}", value, kUnits.at(unit));
-}
 
 void PrintRanks(const TraceStats& stats) {
   fmt::print("\n{:>5} {:>9} {:>9}  {:<24} {:>12} {:>14} {:>14}\n", "rank", "nodes", "edges", "step",
@@ -93,7 +84,7 @@ void PrintEdges(const TraceStats& stats) {
 
 // What is known of them.
 std::string BytesOfTransfers(const TraceStats::TransferRow& row, std::int64_t bytes) {
-  return row.of_unknown_size == row.count ? "unknown" : Bytes(bytes);
+  return row.of_unknown_size == row.count ? "unknown" : SizeText(bytes);
 }
 
 void PrintTransfers(const TraceStats& stats) {
@@ -298,8 +289,8 @@ void PrintTraceStats(const std::string& path, const TraceStats& stats, bool verb
              folded ? " in " + Counted(stats.ranks.size(), "class") : "", stats.nodes, stats.edges,
              fmt::join(sources, "; "));
   if (read > 0 && verbose) {
-    fmt::print("in memory: {} ({} bytes a node)\n", Bytes(static_cast<std::int64_t>(memory_bytes)),
-               memory_bytes / read);
+    fmt::print("in memory: {} ({} bytes a node)\n",
+               SizeText(static_cast<std::int64_t>(memory_bytes)), memory_bytes / read);
   }
   verbose ? PrintStatsDetails(stats) : PrintStatsSummary(stats);
 }

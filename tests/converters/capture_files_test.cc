@@ -160,7 +160,7 @@ TEST_F(CaptureFiles, TwoFilesOfOneRank) {
   Put("a.json", Kineto(0));
   Put("b.json", Kineto(0));
   EXPECT_THAT(Found().front(), HasSubstr("holds 2 captures; choose one with --capture NAME:\n"
-                                         "  a.json  1 rank, Kineto alone, 131 bytes\n"
+                                         "  a.json  1 rank, Kineto alone, 131 B\n"
                                          "  b.json  1 rank"));
   Put("rank0.kineto.json", Kineto());
   Put("rank0.kineto.json.gz", Kineto());
@@ -202,7 +202,7 @@ TEST_F(CaptureFiles, IterationsOfTorchtitan) {
   EXPECT_THAT(
       Found().front(),
       HasSubstr("holds 2 captures; choose one with --capture NAME:\n"
-                "  iteration_5   2 ranks, Kineto alone, 476 bytes, 2001-09-09 01:46:45 UTC\n"
+                "  iteration_5   2 ranks, Kineto alone, 476 B, 2001-09-09 01:46:45 UTC\n"
                 "  iteration_10  2 ranks"));
   choice_.name = "iteration_10";
   EXPECT_EQ(Found(), (Names{" iteration_10/rank0_trace.json", " iteration_10/rank1_trace.json"}));

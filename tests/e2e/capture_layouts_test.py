@@ -58,7 +58,7 @@ class CaptureLayouts(program.ProgramTest):
             self.lay_out(("rank{}_et.json.gz", "rank{}_trace.json.gz"), f"iteration_{iteration}")
         done = self.run_program("convert", self.dir / "capture", "-o", self.dir / "set", expect=BAD_INPUT)
         self.assertRegex(done.stderr, r"holds 2 captures; choose one with --capture NAME:\n"
-                                      r"  iteration_5 +4 ranks, host traces and Kineto, \d+\.\d MB, 20\d\d-.* UTC\n"
+                                      r"  iteration_5 +4 ranks, host traces and Kineto, \d+\.\d\d MB, 20\d\d-.* UTC\n"
                                       r"  iteration_10 +4 ranks")
         done = self.run_program("convert", self.dir / "capture", "--capture", "iteration_10", "--name", "original", "-v", "-o", self.dir / "set")
         self.assertEqual(self.nodes("set"), self.original)

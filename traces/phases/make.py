@@ -84,34 +84,7 @@ def decode(directory, prompt=24, tokens=8, batch=2):
     capture.close()
 
 
-def lora(directory, length=32, batch=4):
-    model = Model(Lora)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(name.endswith(("down.weight", "up.weight")) and name.count(".") == 4)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.SGD(trained, lr=0.01, foreach=False)
-    capture = reprise_capture.start(directory, steps=3)
-    for _ in range(16):
-        given = torch.randint(VOCABULARY, (batch, length + 1))
-        optimizer.zero_grad()
-        with record_function("forward"):
-            loss = F.cross_entropy(model(given[:, :-1]).flatten(0, 1), given[:, 1:].flatten())
-        with record_function("backward"):
-            loss.backward()
-        with record_function("optimizer"):
-            optimizer.step()
-        capture.step()
-    capture.close()
-    frozen = [p for p in model.parameters() if not p.requires_grad and p.dim() == 2]
-    print(f"trained {len(trained)} of {sum(p.numel() for p in trained) * 4} bytes, "
-          f"frozen matrices {len(frozen)} of {sum(p.numel() for p in frozen) * 4} bytes", file=sys.stderr)
-
-
-def compiled(directory, length=64, batch=64):
-    """Model and optimizer by torch.compile: most of the step is code that names no operator."""
-    model = Model(plain)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    run, update = torch.compile(model), torch.compile(optimizer.step)
+def train(directory, run, optimizer, update, length, batch):
     capture = reprise_capture.start(directory, steps=3)
     for _ in range(16):
         given = torch.randint(VOCABULARY, (batch, length + 1))
@@ -124,6 +97,25 @@ def compiled(directory, length=64, batch=64):
             update()
         capture.step()
     capture.close()
+
+
+def lora(directory):
+    model = Model(Lora)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.endswith(("down.weight", "up.weight")) and name.count(".") == 4)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=0.01, foreach=False)
+    train(directory, model, optimizer, optimizer.step, length=32, batch=4)
+    frozen = [p for p in model.parameters() if not p.requires_grad and p.dim() == 2]
+    print(f"trained {len(trained)} of {sum(p.numel() for p in trained) * 4} bytes, "
+          f"frozen matrices {len(frozen)} of {sum(p.numel() for p in frozen) * 4} bytes", file=sys.stderr)
+
+
+def compiled(directory):
+    """Model and optimizer by torch.compile: parts of the step are code that names no operator."""
+    model = Model(plain)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    train(directory, torch.compile(model), optimizer, torch.compile(optimizer.step), length=64, batch=64)
 
 
 if __name__ == "__main__":

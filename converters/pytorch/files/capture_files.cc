@@ -1,11 +1,9 @@
 #include "converters/pytorch/files/capture_files.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 
 #include "converters/other_forms.h"
@@ -13,7 +11,9 @@
 #include "converters/pytorch/files/file_ranks.h"
 #include "converters/pytorch/files/separate_captures.h"
 #include "converters/text_source.h"
+#include "core/bytes.h"
 #include "core/counted.h"
+#include "core/date_text.h"
 #include "core/input_file.h"
 #include "core/nearest.h"
 #include "core/parallel.h"
@@ -34,23 +34,15 @@ std::string KindsText(const Capture& capture) {
                                           : "host traces and Kineto";
 }
 
-std::string SizeText(std::uint64_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return size >= 1e6   ? fmt::format("{:.1f} MB", size / 1e6)
-         : size >= 1e3 ? fmt::format("{:.1f} kB", size / 1e3)
-                       : fmt::format("{} bytes", bytes);
-}
-
-// "iteration_5   8 ranks, Kineto alone, 120.3 MB, 2026-11-21 02:20:06 UTC".
+// "iteration_5   8 ranks, Kineto alone, 120.30 MB, 2026-11-21 02:20:06 UTC".
 std::string Line(const Capture& capture, std::size_t width) {
   std::string text = fmt::format("  {:<{}}  {}, {}, {}", capture.name, width,
                                  Counted(capture.ranks.size(), "rank"), KindsText(capture),
-                                 SizeText(capture.bytes));
+                                 SizeText(static_cast<std::int64_t>(capture.bytes)));
   constexpr std::int64_t kYear2000S = 946'684'800;  // earlier: times since a machine's start
-  const auto seconds = static_cast<std::time_t>(capture.start_ns / 1'000'000'000);
-  std::tm utc{};
-  if (seconds >= kYear2000S && gmtime_r(&seconds, &utc) != nullptr) {
-    text += fmt::format(", {:%Y-%m-%d %H:%M:%S} UTC", utc);
+  const std::int64_t start_s = capture.start_ns / 1'000'000'000;
+  if (start_s >= kYear2000S) {
+    text += fmt::format(", {} UTC", DateText(start_s));
   }
   return text;
 }
@@ -106,7 +98,7 @@ class CaptureFinder {
     }
   }
 
-  // What the directory itself holds.
+  // Lists the files of the directory itself.
   Status ListOwn() {
     std::error_code error;
     for (fs::directory_iterator it(directory_, error), end; !error && it != end;
@@ -118,7 +110,7 @@ class CaptureFinder {
     return Sorted(error);
   }
 
-  // What folders in it hold.
+  // Lists the files of its folders.
   Status ListFolders() {
     std::error_code error;
     for (fs::recursive_directory_iterator it(directory_, error), end; !error && it != end;
@@ -152,7 +144,7 @@ class CaptureFinder {
     return {};
   }
 
-  // Files of names that say nothing, for kinds that are not there yet.
+  // Looks into files of other names for the kinds that are still missing.
   void LookIntoOthers() {
     const bool hosts = HasKind(CaptureKind::kHost);
     const bool kinetos = HasKind(CaptureKind::kKineto);

@@ -101,7 +101,7 @@ class Names {
   }
 
  private:
-  // Ranks of one capture, or of several: then each value of the other numbers has all.
+  // A number counts the ranks of one capture, or of several captures that each have all ranks.
   [[nodiscard]] std::optional<std::vector<std::int32_t>> Reading(std::size_t number) const {
     std::vector<std::int32_t> ranks;
     for (const std::string_view text : columns_[number]) {
@@ -130,7 +130,7 @@ class Names {
     return all && world > 1 ? std::optional(ranks) : std::nullopt;
   }
 
-  // A process has one rank, and a file the rank that is known of it.
+  // A process has one rank. Ranks that are known already stay.
   [[nodiscard]] bool IsPossible(const std::vector<std::int32_t>& ranks) const {
     std::map<std::pair<std::string, std::int64_t>, std::int32_t> rank_of;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -267,8 +267,8 @@ class RankFinder {
     }
   }
 
-  // The only file of a kind in a directory, or all if times alone tell them apart, are of the one
-  // rank there.
+  // The only file of a kind in a directory is of the one rank there. So are several files that
+  // differ in times alone.
   static void LoneFilesOf(CaptureKind kind, const std::vector<CapturedFile*>& files) {
     Regular lone;
     std::set<std::int32_t> others;

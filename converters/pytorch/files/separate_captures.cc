@@ -24,8 +24,8 @@ std::string NameIn(const std::string& directory, std::string_view name) {
   return directory.empty() ? std::string(name) : fmt::format("{}/{}", directory, name);
 }
 
-// Orders as its numbers do: "iteration_5" comes before "iteration_10".
-std::string InOrder(const std::string& name) {
+// Sorts names by their numbers: "iteration_5" comes before "iteration_10".
+std::string SortKey(const std::string& name) {
   const NumberedName numbered = NumbersIn(name);
   std::string out;
   std::size_t n = 0;
@@ -90,7 +90,7 @@ bool IsRegular(const std::map<std::string, Files>& parts) {
   return std::ranges::adjacent_find(ranks, std::not_equal_to<>()) == ranks.end();
 }
 
-// "1", "2" …, if all ranks were recorded so often, one time after the other.
+// The parts "1", "2" … by time. Empty: ranks were not recorded equally often, or parts overlap.
 std::map<std::string, Files> ByTime(const Files& files) {
   std::map<std::int32_t, Files> by_rank;
   for (const CapturedFile* file : files) {
@@ -140,7 +140,7 @@ class Separation {
       }
     }
     std::ranges::sort(out, {}, [](const Capture& capture) {
-      return std::tuple(capture.start_ns, InOrder(capture.name));
+      return std::tuple(capture.start_ns, SortKey(capture.name));
     });
     return out;
   }

@@ -1,4 +1,4 @@
-// Captures that lie in one directory, told apart.
+// Separates the captures of one directory.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Capture {
   std::uint64_t bytes = 0;
   std::int64_t start_ns = -1;  // UTC, of the earliest Kineto file; -1: not known
 
-  // One of its files began then, or it is not known when.
+  // Keeps the earliest start; a negative one is not known.
   void Began(std::int64_t ns);
   [[nodiscard]] bool Has(std::string RankFiles::*kind) const;
 };

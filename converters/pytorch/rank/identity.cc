@@ -1,15 +1,14 @@
 #include "converters/pytorch/rank/identity.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <limits>
 #include <map>
 #include <tuple>
 
+#include "core/date_text.h"
 #include "core/input_file.h"
 
 namespace reprise::pytorch {
@@ -25,13 +24,6 @@ constexpr std::int64_t kApartNs = 10 * kMinuteS * kNsPerS;
 
 bool HasTimes(const KinetoTrace& kineto) {
   return !kineto.untimed && kineto.first_ns <= kineto.last_ns;
-}
-
-std::string DateText(std::int64_t seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm utc{};
-  return gmtime_r(&time, &utc) == nullptr ? fmt::format("{} s since the epoch", seconds)
-                                          : fmt::format("{:%Y-%m-%d %H:%M:%S}", utc);
 }
 
 std::string Account(const HostTrace& host) {
