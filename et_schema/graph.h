@@ -16,13 +16,13 @@
 
 namespace reprise {
 
-// Nodes that stand for more of the same: each further repetition comes behind `end`, and does what
-// the nodes from `begin` on do. What these refer to moves along, but for what comes before
-// `earliest`. Before the part as many nodes are the same.
+// A part of a trace that repeats, as indices of nodes. Each further repetition follows `end` and
+// copies the nodes from `begin` on. Their references move along, except those to nodes before
+// `earliest`. The part itself repeats the nodes right before it.
 struct RepeatedPart {
   std::uint32_t earliest = 0, begin = 0, end = 0;
 };
-// Rows of nodes with more repetitions of a part.
+// Rows of nodes, with `times` more repetitions of a part.
 template <typename Row>
 [[nodiscard]] std::vector<Row> RepeatedRows(const std::vector<Row>& rows, const RepeatedPart& part,
                                             std::int64_t times) {

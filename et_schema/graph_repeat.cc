@@ -1,4 +1,4 @@
-// Graphs with more of what they have.
+// Repeats a part of a graph.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-// Peers may be positions in a group, which this is none of.
+// Stands for the rank itself among peers; no position in a group is as large.
 constexpr std::int32_t kOwnRank = std::numeric_limits<std::int32_t>::max();
 
 bool SameTransfer(const CommSpec* a, const CommSpec* b) {

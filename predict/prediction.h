@@ -16,7 +16,8 @@
 
 namespace reprise {
 
-// Of a device's memory there is less than its data sheet says: below this share nothing is safe.
+// A device has less memory than its data sheet says. A job that leaves less than this share of it
+// may not fit.
 inline constexpr double kSmallMargin = 0.05;
 
 // The peak of a device. Of a job: of the rank that has the most.

@@ -71,9 +71,9 @@ Result<int> CountProcesses(const RunsFlags& flags, const RepeatedReplay& replay)
   return ranks / replay.ranks_per_process;
 }
 
-// Open MPI starts nothing as root unless two variables allow it; whoever starts this program as
-// root means it. It refuses more processes than cores unless it is allowed to, and binds them to
-// cores, where those that share one wait milliseconds for each other. What the user has set stays.
+// Open MPI starts nothing as root unless two variables allow it. It refuses more processes than
+// cores unless it is allowed to. It binds processes to cores, where those that share one wait
+// milliseconds for each other. What the user has set stays.
 void PrepareMpirun(int processes) {
   setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);

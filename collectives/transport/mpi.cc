@@ -310,7 +310,7 @@ void MpiCommunicator::AbortNow(int exit_code, std::string_view unsaid) {
     WaitUntilNs(deadline_ns, 0);
   } else if (BarrierUntil(state_->farewell, deadline_ns, false).value_or(false)) {
     if (state_->rank != 0) {
-      // One abort is enough: mpirun warns of files closed under its hands where several come.
+      // One abort is enough. Where several come, mpirun warns of files that are closed.
       std::this_thread::sleep_for(std::chrono::nanoseconds(kAbortGraceNs));
     }
     EndQuietly(exit_code);

@@ -55,7 +55,7 @@ EventCategory CategoryOf(std::string_view category) {
       name.ends_with("_user_annotation") || name.ends_with("_profiler_range") ||
       IsAny(name, {"ac2g", "async_cpu_to_gpu", "fwdbwd", "forward_backward", "cpu_instant_event",
                    "trace", "overhead", "collective_comm", "external_correlation", "cuda_event",
-                   // the mark of a recorded event inside a CUDA graph
+                   // an event that a CUDA graph records
                    "graph_event_node", "mtia_insight", "mtia_counters", "mlu_notifier",
                    "xpu_scope_profiler",
                    // Ascend's arrows, and its queue of operators on the host
