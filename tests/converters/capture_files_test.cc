@@ -199,11 +199,10 @@ TEST_F(CaptureFiles, IterationsOfTorchtitan) {
           KinetoOf(70 + rank, std::stoi(iteration), rank));
     }
   }
-  EXPECT_THAT(
-      Found().front(),
-      HasSubstr("holds 2 captures; choose one with --capture NAME:\n"
-                "  iteration_5   2 ranks, Kineto alone, 476 B, 2001-09-09 01:46:45 UTC\n"
-                "  iteration_10  2 ranks"));
+  EXPECT_THAT(Found().front(),
+              HasSubstr("holds 2 captures; choose one with --capture NAME:\n"
+                        "  iteration_5   2 ranks, Kineto alone, 476 B, 2001-09-09 01:46:45 UTC\n"
+                        "  iteration_10  2 ranks"));
   choice_.name = "iteration_10";
   EXPECT_EQ(Found(), (Names{" iteration_10/rank0_trace.json", " iteration_10/rank1_trace.json"}));
   choice_.name = "iteration_11";
