@@ -19,7 +19,7 @@ namespace reprise {
 
 // A started transfer. Progress happens in Test() only: the thread that starts transfers keeps
 // testing them (the engine's communication thread does). Repeated tests of one transfer advance all
-// of this rank's transfers that were started through the same communicator or the same GroupMaker.
+// that this rank had started before it through the same communicator or the same GroupMaker.
 class Transfer {
  public:
   virtual ~Transfer() = default;

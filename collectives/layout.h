@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,10 @@ struct TransferLayout {
 // BadInput where sizes, splits, root or peer contradict each other or the group; UsageError where
 // the reduction does not exist for the dtype. The message names kind, group, index and rank.
 [[nodiscard]] Result<TransferLayout> LayoutOf(const CommSpec& spec, const GroupPlace& place);
+
+// The bytes of a collective's larger buffer on any member, which all `members` derive alike from
+// their own specs. Nothing where they cannot: with splits.
+[[nodiscard]] std::optional<std::int64_t> LargestBuffer(const CommSpec& spec, int members);
 
 // Whether the buffers hold what the layout reads and writes.
 [[nodiscard]] Status CheckBuffers(const CommSpec& spec, const TransferLayout& layout,

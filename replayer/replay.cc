@@ -24,6 +24,7 @@ constexpr Stage kPreparation[] = {
     {&Session::PlanWork, "planning"},
     {&Session::CreateGroups, "creating process groups"},
     {&Session::MatchRanks, "matching transfers across ranks"},
+    {&Session::ChooseAlgorithms, "measuring collectives"},
     {&Session::OpenDevice, "opening the device"},
     {&Session::EstimateCost, "estimating time and memory"},
     {&Session::PrepareEngine, "compiling kernels"},

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "collectives/algorithms/group.h"
+#include "collectives/bench/measured_choices.h"
 #include "collectives/gathered.h"
 #include "core/clock.h"
 #include "core/log.h"
@@ -114,13 +114,50 @@ Status Session::MatchRanks() {
 }
 
 Status Session::CreateGroups() {
-  GroupMaker maker(communicator_, request_.options.algorithms);
+  group_maker_.emplace(communicator_, request_.options.algorithms);
   for (const auto& [id, group] : mapping_.groups) {
-    REPRISE_ASSIGN(auto comm, maker.Create(group.ranks, id));
+    REPRISE_ASSIGN(auto comm, group_maker_->Create(group.ranks, id));
     if (comm != nullptr) {
       groups_[id] = {group.ranks, std::move(comm)};
     }
   }
+  return {};
+}
+
+Status Session::ChooseAlgorithms() {
+  ReplayOptions& options = request_.options;
+  if (communicator_.transport() != "mpi") {
+    return {};
+  }
+  const AlgorithmChoices asked = options.algorithms;
+  options.algorithms = AlgorithmChoices::Table();
+  if (asked.measures()) {
+    std::vector<MeasuredGroup> groups;
+    for (const auto& [id, group] : mapping_.groups) {
+      const auto mine = groups_.find(id);
+      groups.push_back({group.ranks, mine == groups_.end() ? nullptr : mine->second.comm.get()});
+    }
+    std::set<CollectiveClass> wanted;
+    for (std::size_t k = 0; k < transfers_.size(); ++k) {
+      const Work& work = plan_.work[plan_.transfers[k]];
+      const CommSpec& spec = transfers_[k].spec;
+      if (work.mode != ReplayMode::kReal || work.alone || IsPointToPoint(spec.kind)) {
+        continue;
+      }
+      const RankGroup& group = groups_.at(spec.group);
+      const ChosenTransfer transfer = Chosen(spec, group.ranks, communicator_.nodes());
+      const auto of = ClassOf(transfer);
+      if (of && !asked.Find(transfer)) {
+        wanted.insert(*of);
+      }
+    }
+    REPRISE_ASSIGN(options.algorithms,
+                   ChooseByMeasurement(communicator_, *group_maker_, groups,
+                                       std::vector(wanted.begin(), wanted.end()),
+                                       options.measured_collectives, MpiLibraryVersion()));
+  }
+  options.algorithms.Append(asked);
+  group_maker_->Use(options.algorithms);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "collectives/algorithms/group.h"
 #include "collectives/clock_exchange.h"
 #include "collectives/communicator.h"
 #include "core/iteration_load.h"
@@ -39,6 +40,7 @@ class Session {
   Status PlanWork();            // collective: ranks agree on host gaps, then plan
   Status CreateGroups();        // collective
   Status MatchRanks();          // collective within each group: fit sizes, match
+  Status ChooseAlgorithms();    // collective: measures collectives that nobody chose one for
   Status OpenDevice();          // device, memory plan
   Status EstimateCost();        // collective: one rank per device measures it alone
   Status PrepareEngine();       // collective: allocate, compile
@@ -88,6 +90,7 @@ class Session {
   PartCounts part_;  // of all ranks, once matched
   Plan plan_;
   std::vector<PlannedTransfer> transfers_;
+  std::optional<GroupMaker> group_maker_;  // of groups_
   RankGroups groups_;
   RunManifest manifest_;
   std::unique_ptr<Device> device_;

@@ -1,22 +1,30 @@
 #!/usr/bin/env python3
-"""Reprise's collectives against a bare MPI loop and PyTorch's gloo, on the same ranks, in turn.
+"""Reprise's collectives beside bare loops of MPI's blocking and nonblocking calls, as programs of their own, by turns.
 
-    bench/peers/collectives.py [--ranks 2] [--kind all_reduce] [-b 64] [-e 268435456] [-f 4]
-                               [--rounds 5] [--python PYTHON-WITH-TORCH] [--reprise build/reprise]
+    bench/peers/collectives.py [KIND...] [--ranks 2] [-b 8] [-e 268435456] [-f 8] [--rounds 5] [--algo CHOICE]...
+                               [--place out|in|both] [--launcher "mpirun OPTIONS"] [--python PYTHON-WITH-TORCH] [--reprise build/reprise]
 
-Each round starts Reprise's comparison of variants (bare MPI and MPI through Reprise alternate inside of one process) and then gloo. One table:
-medians over rounds, and the spread of the ratio. Without torch the gloo columns are left out, and the output says so."""
+The bare loops are bare_collectives.c, built with mpicc. In each round every program runs once for each kind, place and band of sizes; the
+order turns by one each round. A row has medians over rounds, in us. `over` is Reprise's less that of the better bare call; `ratio` is the median
+of the rounds' ratios, with their range; `aim` says whether `over` is at most 1 us or 10 %, whichever is larger. With --python, PyTorch's
+gloo takes part, out of place."""
 import argparse
 import json
 import os
 import pathlib
+import shlex
 import statistics
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUS_FACTOR = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n - 1) / n,
-              "all_to_all": lambda n: (n - 1) / n, "broadcast": lambda n: 1, "reduce": lambda n: 1}
+KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
+NOT_OF_GLOO = ("reduce_scatter",)
+NO_PLACE = ("all_to_all",)  # `bench collectives` has no in-place all_to_all
+AIM_NS, AIM_SHARE = 1000, 0.10
+# Sizes up to the first number run as often as the second.
+BANDS = ((1 << 14, 400), (1 << 20, 60), (1 << 62, 8))
 
 
 def environment():
@@ -26,79 +34,118 @@ def environment():
             "MASTER_PORT": str(29500 + os.getpid() % 1000)}
 
 
-def iterations(size):
-    return 400 if size <= 1 << 14 else 60 if size <= 1 << 20 else 6
+def output(command):
+    return subprocess.run(command, env=environment(), stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def run(command):
-    return json.loads(subprocess.run(command, env=environment(), capture_output=True, text=True,
-                                     check=True).stdout)
+def bands(first, last, factor, ranks):
+    """(first, last, iterations) of each band of sizes. The least holds a float for each rank."""
+    sizes = []
+    while first < 4 * ranks:
+        first *= factor
+    while first <= last:
+        sizes.append(first)
+        first *= factor
+    begin = 0
+    for most, iterations in BANDS:
+        inside = [size for size in sizes if begin < size <= most]
+        if inside:
+            yield inside[0], inside[-1], iterations
+        begin = most
 
 
-def reprise_round(args, size):
-    """Times in ns of the bare loop and of Reprise: three turns of each inside."""
-    rows = run(["mpirun", "-n", str(args.ranks), args.reprise, "bench", "collectives", args.kind,
-                "-b", str(size), "-e", str(size), "-f", "2", "-n", str(iterations(size)), "-w", "2",
-                "-c", "0", "--variants", "--rounds", "3", "--chunks", "1G", "--channels", "1",
-                "--json"])["results"]
-    times = {row["algorithm"]: row["time_ns"] for row in rows}
-    best = min((name for name in times if name != "bare MPI"), key=times.get)
-    return times["bare MPI"], times["mpi"], times[best], best.split(",")[0]
+class Programs:
+    """What runs by turns. Each answers {bytes: ns} of a kind, a place and a band."""
+
+    def __init__(self, args, bare):
+        self.args = args
+        self.bare = bare
+        self.mpirun = [*shlex.split(args.launcher), "-n", str(args.ranks)]
+
+    def names(self, kind, place):
+        with_gloo = self.args.python and place == "out" and kind not in NOT_OF_GLOO
+        return ["blocking", "nonblocking", "reprise"] + (["gloo"] if with_gloo else [])
+
+    def run(self, name, kind, place, band):
+        first, last, iterations = band
+        if name == "reprise":
+            algorithms = [text for choice in self.args.algo for text in ("--algo", choice)]
+            rows = json.loads(output([*self.mpirun, self.args.reprise, "bench", "collectives", kind, "-b", str(first),
+                                      "-e", str(last), "-f", str(self.args.factor), "-n", str(iterations), "-w", "5",
+                                      "-c", "0", *algorithms, "--json"]))["results"]
+            return {row["bytes"]: row["time_ns"] for row in rows if row["in_place"] == (place == "in")}
+        if name == "gloo":
+            sizes = []
+            while first <= last:
+                sizes.append(first)
+                first *= self.args.factor
+            rows = json.loads(output([*self.mpirun, self.args.python, str(ROOT / "bench/peers/gloo_collectives.py"), kind,
+                                      str(iterations), "2", ",".join(map(str, sizes))]))
+            return {row["bytes"]: row["time_ns"] for row in rows}
+        lines = output([*self.mpirun, self.bare, kind, name, place, str(first), str(last), str(self.args.factor),
+                        str(iterations)]).splitlines()
+        return {int(size): float(ns) for size, ns in map(str.split, lines)}
 
 
-def gloo_round(args, size):
-    if not args.python:
-        return None
-    return run(["mpirun", "-n", str(args.ranks), args.python,
-                str(ROOT / "bench/peers/gloo_collectives.py"), args.kind, str(iterations(size)), "2",
-                str(size)])[0]["time_ns"]
+def measure(programs, kind, place, args):
+    """By size: by program, the rounds' times."""
+    times = {}
+    names = programs.names(kind, place)
+    for turn in range(args.rounds):
+        for band in bands(args.first, args.last, args.factor, args.ranks):
+            for name in names[turn % len(names):] + names[:turn % len(names)]:
+                for size, ns in programs.run(name, kind, place, band).items():
+                    times.setdefault(size, {}).setdefault(name, []).append(ns)
+    return names, times
+
+
+def row(size, names, of_size):
+    middle = {name: statistics.median(of_size[name]) for name in names}
+    better = min(("blocking", "nonblocking"), key=middle.get)
+    over = middle["reprise"] - middle[better]
+    ratios = sorted(mine / bare for mine, bare in zip(of_size["reprise"], of_size[better]))
+    met = over <= max(AIM_NS, AIM_SHARE * middle[better])
+    text = f"{size:>10} " + " ".join(f"{middle[name] / 1e3:>12.2f}" for name in names)
+    return met, (f"{text} {over / 1e3:>+10.2f} {statistics.median(ratios):>6.2f} "
+                 f"({ratios[0]:.2f}-{ratios[-1]:.2f})  {'met' if met else 'missed'}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("kinds", nargs="*", default=KINDS, metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--kind", default="all_reduce", choices=sorted(BUS_FACTOR))
-    parser.add_argument("-b", dest="first", type=int, default=64)
+    parser.add_argument("-b", dest="first", type=int, default=8)
     parser.add_argument("-e", dest="last", type=int, default=256 << 20)
-    parser.add_argument("-f", dest="factor", type=int, default=16)
+    parser.add_argument("-f", dest="factor", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--place", choices=("out", "in", "both"), default="out")
+    parser.add_argument("--algo", action="append", default=[], help="as of `reprise bench collectives`")
+    parser.add_argument("--launcher", default="mpirun", help="with its options: hosts, network")
     parser.add_argument("--python", help="an interpreter with torch; without it gloo is left out")
     parser.add_argument("--reprise", default=str(ROOT / "build/reprise"))
     args = parser.parse_args()
-    if not args.python:
-        print("# no --python with torch: gloo is left out")
-    factor = BUS_FACTOR[args.kind](args.ranks)
-    print(f"# {args.kind}, {args.ranks} ranks, {args.rounds} rounds in turn; us, busbw in GB/s (10^9 bytes)\n"
-          f"# {'bytes':>10} {'bare MPI':>10} {'reprise':>10} {'differs by':>18} {'gloo':>10}"
-          f" {'busbw':>7} {'gloo':>7} {'ahead of gloo':>16}  fastest of --algo")
-    size = args.first
-    while size <= args.last:
-        bare, own, gloo, best = [], [], [], []
-        for _ in range(args.rounds):
-            plain, through, fastest, name = reprise_round(args, size)
-            bare.append(plain)
-            own.append(through)
-            best.append((fastest, name))
-            gloo.append(gloo_round(args, size))
-        print_row(size, factor, bare, own, gloo, best)
-        size *= args.factor
-
-
-def print_row(size, factor, bare, own, gloo, best):
-    differs = [mine - plain for plain, mine in zip(bare, own)]
-    middle = statistics.median(own)
-    share = statistics.median(mine / plain - 1 for plain, mine in zip(bare, own)) * 100
-    text = (f"  {size:>10} {statistics.median(bare) / 1e3:>10.2f} {middle / 1e3:>10.2f}"
-            f" {statistics.median(differs) / 1e3:>+9.2f} {share:>+6.1f} %")
-    if gloo[0] is None:
-        text += f" {'-':>10} {size / middle * factor:>7.2f} {'-':>7} {'-':>16}"
-    else:
-        other = statistics.median(gloo)
-        ratios = sorted(theirs / mine for theirs, mine in zip(gloo, own))
-        text += (f" {other / 1e3:>10.2f} {size / middle * factor:>7.2f} {size / other * factor:>7.2f}"
-                 f" {statistics.median(ratios):>6.2f} ({ratios[0]:.2f}-{ratios[-1]:.2f})")
-    fastest, name = sorted(best)[len(best) // 2]
-    print(f"{text}  {name} {fastest / 1e3:.2f} us", flush=True)
+    unknown = set(args.kinds) - set(KINDS)
+    if unknown:
+        parser.error(f"unknown kind {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+    missed = rows = 0
+    with tempfile.TemporaryDirectory() as directory:
+        bare = os.path.join(directory, "bare_collectives")
+        subprocess.run(["mpicc", "-O2", str(ROOT / "bench/peers/bare_collectives.c"), "-o", bare], check=True)
+        programs = Programs(args, bare)
+        for kind in args.kinds:
+            for place in ("out", "in") if args.place == "both" else (args.place,):
+                if place == "in" and kind in NO_PLACE:
+                    continue
+                names, times = measure(programs, kind, place, args)
+                print(f"\n# {kind}, {place} of place, {args.ranks} ranks, {args.rounds} rounds by turns; us\n"
+                      f"# {'bytes':>8} " + " ".join(f"{name:>12}" for name in names)
+                      + f" {'over':>10} {'ratio':>6}  aim")
+                for size in sorted(times):
+                    met, text = row(size, names, times[size])
+                    missed += not met
+                    rows += 1
+                    print(text, flush=True)
+    print(f"\n{rows - missed} of {rows} rows meet the aim")
 
 
 if __name__ == "__main__":

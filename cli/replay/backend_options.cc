@@ -99,6 +99,10 @@ std::string DefaultTuningPath(const CommandContext& context) {
   return context.cache_directory.empty() ? "" : context.cache_directory + "/tuning.json";
 }
 
+std::string MeasuredCollectivesPath(const CommandContext& context) {
+  return context.cache_directory.empty() ? "" : context.cache_directory + "/collectives.json";
+}
+
 Result<std::vector<DeviceTuning>> TuningOf(const Backend& backend, const BackendSettings& settings,
                                            const CommandContext& context) {
   for (const BackendSetting& setting : backend.settings()) {

@@ -41,6 +41,8 @@ void AddBackendOption(CLI::App& app, std::string& backend);
 inline constexpr const char* kNoTuning = "none";
 // The tuning file in the cache directory; empty without such a directory.
 [[nodiscard]] std::string DefaultTuningPath(const CommandContext& context);
+// The file there that keeps which algorithm of collectives was fastest; empty likewise.
+[[nodiscard]] std::string MeasuredCollectivesPath(const CommandContext& context);
 // The file that the backend's tuning setting names; where it names none, the default file if it
 // exists. Empty without a file, and for a backend without such a setting.
 [[nodiscard]] Result<std::vector<DeviceTuning>> TuningOf(const Backend& backend,

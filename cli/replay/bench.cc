@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "cli/program/commands.h"
@@ -11,11 +12,14 @@
 #include "cli/replay/bench_kernels.h"
 #include "cli/replay/bench_variants.h"
 #include "cli/replay/end_all_ranks.h"
+#include "collectives/algorithms/group.h"
 #include "collectives/bench/collective_bench.h"
+#include "collectives/bench/measured_choices.h"
 #include "core/bytes.h"
 #include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/nearest.h"
+#include "core/text.h"
 #include "core/version.h"
 
 namespace reprise {
@@ -94,11 +98,16 @@ std::string NameOf(const BenchOptions& options) {
 
 void PrintHeader(const BenchOptions& options, int ranks, std::size_t hosts) {
   fmt::print(
-      "# reprise {} bench collectives {}: {} ranks on {}, host memory, {}, {} iterations "
-      "after {} of warm-up\n#\n",
-      kVersion, NameOf(options), ranks, Counted(hosts, "host"),
-      options.algorithms.empty() ? "mpi" : options.algorithms.Describe(), options.iterations,
-      options.warmup);
+      "# reprise {} bench collectives {}: {} ranks on {}, host memory, {} iterations after {} of "
+      "warm-up\n# --algo mpi\n",
+      kVersion, NameOf(options), ranks, Counted(hosts, "host"), options.iterations, options.warmup);
+  // Later ones win.
+  for (const std::string_view choice : SplitText(options.algorithms.Describe(), ' ')) {
+    if (!choice.empty()) {
+      fmt::print("# --algo {}\n", choice);
+    }
+  }
+  fmt::print("#\n");
   fmt::print("# {:>49} {:>33} {:>33}\n", "", "out-of-place", "in-place");
   fmt::print("# {:>11} {:>13} {:>9} {:>6} {:>6}", "size", "count", "type", "redop", "root");
   for (int half = 0; half < 2; ++half) {
@@ -181,13 +190,45 @@ void PrintJson(const BenchOptions& options, int ranks, std::size_t hosts,
   ShowJson(json, 2);
 }
 
-Result<int> Bench(Communicator& communicator, const BenchFlags& flags) {
+// As a replay: what no --algo covers runs by a measurement, or by the table.
+Status ChooseAlgorithms(Communicator& communicator, const std::string& path,
+                        BenchOptions& options) {
+  const AlgorithmChoices asked = options.algorithms;
+  options.algorithms = AlgorithmChoices::Table();
+  if (asked.measures()) {
+    std::vector<std::int32_t> ranks(static_cast<std::size_t>(communicator.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    ChosenTransfer transfer{.kind = options.kind,
+                            .members = communicator.size(),
+                            .hosts = HostsOf(ranks, communicator.nodes())};
+    std::set<CollectiveClass> wanted;
+    for (const std::int64_t bytes : BenchSizes(options)) {
+      transfer.bytes = bytes;
+      const auto of = ClassOf(transfer);
+      if (of && !asked.Find(transfer)) {
+        wanted.insert(*of);
+      }
+    }
+    GroupMaker maker(communicator, {});
+    REPRISE_ASSIGN(const auto group, maker.Create(ranks, "measured"));
+    const std::vector<MeasuredGroup> groups = {{ranks, group.get()}};
+    REPRISE_ASSIGN(
+        options.algorithms,
+        ChooseByMeasurement(communicator, maker, groups, std::vector(wanted.begin(), wanted.end()),
+                            path, MpiLibraryVersion()));
+  }
+  options.algorithms.Append(asked);
+  return {};
+}
+
+Result<int> Bench(Communicator& communicator, const BenchFlags& flags, const std::string& path) {
   const bool prints = communicator.rank() == 0;
-  REPRISE_ASSIGN(const BenchOptions options, OptionsOf(flags));
+  REPRISE_ASSIGN(BenchOptions options, OptionsOf(flags));
   REPRISE_TRY(ValidateBench(options, communicator.size()));
   if (flags.variants.asked) {
     return ShowVariants(communicator, options, NameOf(options), flags.variants, flags.json);
   }
+  REPRISE_TRY(ChooseAlgorithms(communicator, path, options));
   REPRISE_ASSIGN(const auto names, communicator.AllGather(communicator.host()));
   const std::size_t hosts = std::set<std::string>(names.begin(), names.end()).size();
   if (prints && !flags.json) {
@@ -212,7 +253,7 @@ Result<int> BenchCollectives(const CommandContext& context, const BenchFlags& fl
   int argc = context.argc;
   char** argv = context.argv;
   REPRISE_ASSIGN(const auto communicator, CreateMpiCommunicator(&argc, &argv));
-  Result<int> code = Bench(*communicator, flags);
+  Result<int> code = Bench(*communicator, flags, MeasuredCollectivesPath(context));
   if (code) {
     return code;
   }
@@ -246,7 +287,8 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   sub->add_option("-r,--root", options.root, "root rank")->capture_default_str();
   sub->add_option(
       "--algo", flags->algorithms,
-      "algorithm: NAME[,chunk=SIZE][,channels=N][,node=N]; `reprise list algorithms` lists them");
+      "algorithm: NAME[,chunk=SIZE][,channels=N][,node=N][,from=SIZE]; `reprise list algorithms` "
+      "lists them (default: measured)");
   AddVariantFlags(*sub, flags->variants);
   sub->add_flag("--json", flags->json, "results as JSON");
   const CommandBody kernels = AddBenchKernels(app, context);

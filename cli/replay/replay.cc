@@ -77,10 +77,9 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
                  "real|surrogate|timed|skip, or CLASS=MODE,…; class rest: all others");
   app.add_option("--comms", flags.comms,
                  "real|timed|skip, or COLLECTIVE=MODE,…; collective rest: all others");
-  app.add_option(
-         "--algo", flags.algorithms,
-         "algorithm of collectives: [KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N]; "
-         "`reprise list algorithms` lists them")
+  app.add_option("--algo", flags.algorithms,
+                 "algorithm of collectives: [KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N]"
+                 "[,from=SIZE]; `reprise list algorithms` lists them (default: measured)")
       ->take_all();
   app.add_option("--staging-chunk", flags.staging_chunk,
                  "chunk size for copies between device and network; 0: one copy for each transfer "
@@ -278,6 +277,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   }
   request.command_line = context.command_line;
   request.options.cache_directory = context.cache_directory;
+  request.options.measured_collectives = MeasuredCollectivesPath(context);
   // From here on each rank watches the others of its host.
   std::optional<RankWatch> watch(std::in_place, FindLaunchedRank(), request.options.watchdog_ns);
   int argc = context.argc;

@@ -20,6 +20,7 @@ struct LaneShape {
   int size = 1;
   int root = -1;
   std::int64_t unit_bytes = 1;  // parts are whole units
+  bool in_place = false;        // In is the very place in Out that holds the same bytes
   // Node of every member, numbered from 0 in order of appearance.
   std::span<const int> nodes;
   // all_reduce, reduce, broadcast: one range, the same of In and Out on every rank.
@@ -45,7 +46,7 @@ class Algorithm {
   [[nodiscard]] virtual std::int64_t LaneBytes(CommKind kind, int size,
                                                std::int64_t chunk_bytes) const = 0;
   // Requires Supports(shape.kind), size > 1 and bytes to move (or a barrier). In and Out are apart,
-  // or In is the very place in Out that holds the same bytes (the whole, the own block).
+  // or shape.in_place says that they are not (of the whole, of the own block).
   [[nodiscard]] virtual Lane Plan(const LaneShape& shape) const = 0;
 };
 

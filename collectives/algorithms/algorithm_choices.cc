@@ -14,9 +14,11 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kOwn = "mpi";
+constexpr std::string_view kMeasured = "measured";
+constexpr std::string_view kTable = "table";
 
 std::vector<std::string> Names() {
-  std::vector<std::string> names = {std::string(kOwn)};
+  std::vector<std::string> names = {std::string(kMeasured), std::string(kTable), std::string(kOwn)};
   for (const auto& algorithm : BuiltinAlgorithms()) {
     names.emplace_back(algorithm->name());
   }
@@ -28,18 +30,38 @@ std::optional<int> ParseCount(std::string_view text, int most) {
   return value && *value >= 1 && *value <= most ? value : std::nullopt;
 }
 
-Status SetOption(std::string_view text, AlgorithmChoice& choice) {
+constexpr int kMaxNodeRanks = 1 << 20;
+
+Result<std::int64_t> SizeOption(std::string_view key, std::string_view value) {
+  const auto bytes = ParseBytes(value);
+  if (!bytes || *bytes < 1) {
+    return UsageError(fmt::format("--algo: {} '{}' is no size: 64KiB, 4MiB, …", key, value));
+  }
+  return *bytes;
+}
+
+Result<int> RanksOption(std::string_view key, std::string_view value, std::string_view what) {
+  const auto count = ParseCount(value, kMaxNodeRanks);
+  if (!count) {
+    return UsageError(fmt::format("--algo: {} '{}': {}, 1 or more", key, value, what));
+  }
+  return *count;
+}
+
+struct Option {
+  std::string_view key;
+  std::string_view value;
+};
+Option OptionOf(std::string_view text) {
   const std::size_t equals = text.find('=');
-  const std::string_view key = text.substr(0, equals);
-  const std::string_view value =
-      equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
-  constexpr int kMaxNodeRanks = 1 << 20;
+  return {text.substr(0, equals),
+          equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1)};
+}
+
+Status SetOption(std::string_view text, AlgorithmChoice& choice) {
+  const auto [key, value] = OptionOf(text);
   if (key == "chunk") {
-    const auto bytes = ParseBytes(value);
-    if (!bytes || *bytes < 1) {
-      return UsageError(fmt::format("--algo: chunk '{}' is no size: 64KiB, 4MiB, …", value));
-    }
-    choice.chunk_bytes = *bytes;
+    REPRISE_ASSIGN(choice.chunk_bytes, SizeOption(key, value));
   } else if (key == "channels") {
     const auto channels = ParseCount(value, kMaxChannels);
     if (!channels) {
@@ -47,14 +69,12 @@ Status SetOption(std::string_view text, AlgorithmChoice& choice) {
     }
     choice.channels = *channels;
   } else if (key == "node") {
-    const auto ranks = ParseCount(value, kMaxNodeRanks);
-    if (!ranks) {
-      return UsageError(fmt::format("--algo: node '{}': ranks per node, 1 or more", value));
-    }
-    choice.node_size = *ranks;
+    REPRISE_ASSIGN(choice.node_size, RanksOption(key, value, "ranks per node"));
   } else {
     return UsageError(
-        fmt::format("--algo: unknown '{}'; there are chunk=SIZE, channels=N, node=N", text));
+        fmt::format("--algo: unknown '{}'; there are chunk=SIZE, channels=N, node=N, from=SIZE, "
+                    "members=N, hosts=N",
+                    text));
   }
   return {};
 }
@@ -87,6 +107,10 @@ Result<AlgorithmChoice> ParseAlgorithm(std::string_view text) {
 }
 
 Status AlgorithmChoices::Add(std::string_view text) {
+  if (text == kMeasured || text == kTable) {
+    measures_ = text == kMeasured;
+    return {};
+  }
   Entry entry{.text = std::string(text)};
   // KIND= comes before the first comma, where options have an equals sign too.
   const std::string_view head = text.substr(0, text.find(','));
@@ -104,7 +128,15 @@ Status AlgorithmChoices::Add(std::string_view text) {
     }
     text.remove_prefix(equals + 1);
   }
-  REPRISE_ASSIGN(entry.choice, ParseAlgorithm(text));
+  std::string rest;
+  for (const std::string_view part : SplitText(text, ',')) {
+    const auto [key, value] = OptionOf(part);
+    REPRISE_ASSIGN(const bool taken, SetCondition(key, value, entry));
+    if (!taken) {
+      rest += (rest.empty() ? "" : ",") + std::string(part);
+    }
+  }
+  REPRISE_ASSIGN(entry.choice, ParseAlgorithm(rest));
   const Algorithm* algorithm = entry.choice.algorithm;
   if (algorithm != nullptr && entry.kind && !algorithm->Supports(*entry.kind)) {
     return UsageError(fmt::format("--algo: {} is no algorithm for {}; it knows {}",
@@ -123,25 +155,52 @@ AlgorithmChoices AlgorithmChoices::ForMessagesOnly() {
   return choices;
 }
 
+AlgorithmChoices AlgorithmChoices::Table() {
+  AlgorithmChoices choices;
+  // Open MPI 4.1 over shared memory without cross-memory attach moves and adds whole messages;
+  // pieces that stay in a core's cache take half the time.
+  for (const char* text : {"all_reduce=ring,chunk=128KiB,channels=1,from=4MiB,hosts=1"}) {
+    static_cast<void>(choices.Add(text));  // known names
+  }
+  return choices;
+}
+
 void AlgorithmChoices::Append(const AlgorithmChoices& later) {
   entries_.insert(entries_.end(), later.entries_.begin(), later.entries_.end());
 }
 
-bool AlgorithmChoices::Entry::Covers(CommKind of, const std::string& in) const {
-  if (group && *group != in) {
+Result<bool> AlgorithmChoices::SetCondition(std::string_view key, std::string_view value,
+                                            Entry& entry) {
+  if (key == "from") {
+    REPRISE_ASSIGN(entry.from_bytes, SizeOption(key, value));
+  } else if (key == "members") {
+    REPRISE_ASSIGN(entry.members, RanksOption(key, value, "ranks of a group"));
+  } else if (key == "hosts") {
+    REPRISE_ASSIGN(entry.hosts, RanksOption(key, value, "hosts of a group"));
+  } else {
     return false;
   }
-  return kind ? *kind == of : choice.algorithm == nullptr || choice.algorithm->Supports(of);
+  return true;
 }
 
-AlgorithmChoice AlgorithmChoices::Find(CommKind kind, const std::string& group) const {
+bool AlgorithmChoices::Entry::Covers(const ChosenTransfer& transfer) const {
+  if ((group && *group != transfer.group) || (members > 0 && members != transfer.members) ||
+      (hosts > 0 && hosts != transfer.hosts) ||
+      (from_bytes > 0 && transfer.bytes.value_or(0) < from_bytes)) {
+    return false;
+  }
+  return kind ? *kind == transfer.kind
+              : choice.algorithm == nullptr || choice.algorithm->Supports(transfer.kind);
+}
+
+std::optional<AlgorithmChoice> AlgorithmChoices::Find(const ChosenTransfer& transfer) const {
   const Entry* found = nullptr;
   for (const Entry& entry : entries_) {
-    if (entry.Covers(kind, group) && (found == nullptr || entry.group || !found->group)) {
+    if (entry.Covers(transfer) && (found == nullptr || entry.group || !found->group)) {
       found = &entry;
     }
   }
-  return found == nullptr ? AlgorithmChoice() : found->choice;
+  return found == nullptr ? std::nullopt : std::optional(found->choice);
 }
 
 std::string AlgorithmChoices::Describe() const {

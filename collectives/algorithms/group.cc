@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "collectives/algorithms/algorithm.h"
@@ -20,6 +21,7 @@ class ActiveTransfers {
  public:
   void Join(Transfer* transfer) { active_.push_back(transfer); }
   void Leave(Transfer* transfer) { std::erase(active_, transfer); }
+  [[nodiscard]] bool empty() const { return active_.empty(); }
   [[nodiscard]] Transfer* Next(const Transfer* other_than) {
     if (active_.empty()) {
       return nullptr;
@@ -126,15 +128,16 @@ class AlgorithmGroup final : public GroupComm {
   // `nodes`: of every rank of the run, as Communicator::nodes().
   AlgorithmGroup(std::unique_ptr<GroupComm> transport, const std::vector<std::int32_t>& ranks,
                  std::span<const std::int32_t> nodes, std::shared_ptr<ActiveTransfers> active,
-                 std::string name, const AlgorithmChoices& choices)
+                 std::string name, std::shared_ptr<const AlgorithmChoices> choices)
       : transport_(std::move(transport)),
         ranks_(ranks),
         active_(std::move(active)),
         name_(std::move(name)),
-        choices_(choices) {
+        choices_(std::move(choices)) {
     for (const std::int32_t rank : ranks_) {
       hosts_.push_back(nodes[static_cast<std::size_t>(rank)]);
     }
+    host_count_ = HostsOf(ranks_, nodes);
   }
 
   [[nodiscard]] int rank() const override { return transport_->rank(); }
@@ -150,8 +153,15 @@ class AlgorithmGroup final : public GroupComm {
   Result<std::unique_ptr<Transfer>> Start(const CommSpec& spec, std::span<const std::byte> in,
                                           std::span<std::byte> out) override {
     const bool premultiplied = IsReduction(spec.kind) && spec.op == ReduceOp::kPremulSum;
-    const AlgorithmChoice choice = size() > 1 ? choices_.Find(spec.kind, name_) : AlgorithmChoice();
-    if (choice.algorithm == nullptr && choices_.empty() && !premultiplied) {
+    const ChosenTransfer chosen{.kind = spec.kind,
+                                .group = name_,
+                                .members = size(),
+                                .hosts = host_count_,
+                                .bytes = LargestBuffer(spec, size())};
+    const AlgorithmChoice choice =
+        size() > 1 ? choices_->Find(chosen).value_or(AlgorithmChoice()) : AlgorithmChoice();
+    // Whoever waits for it may let those that were started before wait: there are none.
+    if (choice.algorithm == nullptr && !premultiplied && active_->empty()) {
       return transport_->Start(spec, in, out);
     }
     const GroupPlace place{.ranks = ranks_, .rank = rank()};
@@ -218,7 +228,8 @@ class AlgorithmGroup final : public GroupComm {
   std::shared_ptr<ActiveTransfers> active_;
   std::vector<std::int32_t> hosts_;  // by member
   std::string name_;
-  AlgorithmChoices choices_;
+  std::shared_ptr<const AlgorithmChoices> choices_;
+  int host_count_ = 1;
   std::map<int, std::vector<int>> nodes_;  // by AlgorithmChoice::node_size
   std::array<std::shared_ptr<bool>, kTagSlots> slots_;
   std::size_t next_slot_ = 0;
@@ -226,12 +237,33 @@ class AlgorithmGroup final : public GroupComm {
 
 }  // namespace
 
+int HostsOf(std::span<const std::int32_t> ranks, std::span<const std::int32_t> nodes) {
+  std::set<std::int32_t> hosts;
+  for (const std::int32_t rank : ranks) {
+    hosts.insert(nodes[static_cast<std::size_t>(rank)]);
+  }
+  return static_cast<int>(hosts.size());
+}
+
+ChosenTransfer Chosen(const CommSpec& spec, std::span<const std::int32_t> ranks,
+                      std::span<const std::int32_t> nodes) {
+  const auto members = static_cast<int>(ranks.size());
+  return {.kind = spec.kind,
+          .group = spec.group,
+          .members = members,
+          .hosts = HostsOf(ranks, nodes),
+          .bytes = LargestBuffer(spec, members)};
+}
+
 GroupMaker::GroupMaker(Communicator& communicator, const AlgorithmChoices& choices)
     : communicator_(communicator), active_(std::make_shared<ActiveTransfers>()) {
-  if (!communicator.HasCollectives()) {
-    choices_ = AlgorithmChoices::ForMessagesOnly();
-  }
-  choices_.Append(choices);
+  Use(choices);
+}
+
+void GroupMaker::Use(const AlgorithmChoices& choices) {
+  *choices_ =
+      communicator_.HasCollectives() ? AlgorithmChoices() : AlgorithmChoices::ForMessagesOnly();
+  choices_->Append(choices);
 }
 
 Result<std::unique_ptr<GroupComm>> GroupMaker::Create(const std::vector<std::int32_t>& ranks,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,13 @@
 namespace reprise {
 
 class ActiveTransfers;
+
+// Of a group's members.
+[[nodiscard]] int HostsOf(std::span<const std::int32_t> ranks, std::span<const std::int32_t> nodes);
+// What choices depend on, of a collective of a group. `nodes` as Communicator::nodes(). The group's
+// name is not copied.
+[[nodiscard]] ChosenTransfer Chosen(const CommSpec& spec, std::span<const std::int32_t> ranks,
+                                    std::span<const std::int32_t> nodes);
 
 // Makes the groups of one rank; one for all of them, since their transfers advance each other. Not
 // thread-safe, like the groups.
@@ -23,10 +31,12 @@ class GroupMaker {
   // made of messages. Reductions by premul_sum work in groups made here only.
   [[nodiscard]] Result<std::unique_ptr<GroupComm>> Create(const std::vector<std::int32_t>& ranks,
                                                           const std::string& name);
+  // From now on, of all groups that this made; the same on every rank. Nothing is under way.
+  void Use(const AlgorithmChoices& choices);
 
  private:
   Communicator& communicator_;
-  AlgorithmChoices choices_;
+  std::shared_ptr<AlgorithmChoices> choices_ = std::make_shared<AlgorithmChoices>();
   std::shared_ptr<ActiveTransfers> active_;
 };
 

@@ -100,7 +100,7 @@ class Hierarchical final : public Algorithm {
     if (nodes.Leads()) {
       const std::vector<Part> parts =
           Singly(Cut(shape.whole, nodes.leaders.size(), shape.unit_bytes));
-      RingReduceScatter(lane, nodes.leaders, Area::kOut, parts);
+      RingReduceScatter(lane, nodes.leaders, Area::kOut, Area::kOut, parts);
       RingAllGather(lane, nodes.leaders, Area::kOut, parts);
     }
     TreeBroadcast(lane, nodes.local, nodes.leader, Area::kOut, {shape.whole});
@@ -160,7 +160,7 @@ class Hierarchical final : public Algorithm {
       lane.Recv(nodes.local.At(nodes.leader), own, shape.own.bytes);
       return;
     }
-    RingReduceScatter(lane, nodes.leaders, Area::kScratch, nodes.Parts(packed));
+    RingReduceScatter(lane, nodes.leaders, Area::kScratch, Area::kScratch, nodes.Parts(packed));
     for (const int member : nodes.local.members) {
       const ByteRange block = packed[static_cast<std::size_t>(member)];
       if (member == shape.rank) {

@@ -28,9 +28,7 @@ class Ring final : public Algorithm {
     switch (shape.kind) {
       case CommKind::kAllReduce: {
         const std::vector<Part> parts = Singly(Cut(shape.whole, shape.size, shape.unit_bytes));
-        lane.Copy({Area::kIn, shape.whole.offset}, {Area::kOut, shape.whole.offset},
-                  shape.whole.bytes);
-        RingReduceScatter(lane, team, Area::kOut, parts);
+        RingReduceScatter(lane, team, shape.in_place ? Area::kOut : Area::kIn, Area::kOut, parts);
         RingAllGather(lane, team, Area::kOut, parts);
         break;
       }

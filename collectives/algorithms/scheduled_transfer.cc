@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "collectives/host_reduction.h"
+#include "collectives/layout.h"
 
 namespace reprise {
 
@@ -49,7 +50,9 @@ std::byte* ScheduledTransfer::At(const Channel& channel, Ref ref) const {
 }
 
 Status ScheduledTransfer::BeginLane(Channel& channel) {
-  channel.lane = algorithm_.Plan(slices_.Shape(channel.next_lane));
+  LaneShape shape = slices_.Shape(channel.next_lane);
+  shape.in_place = Overlap(in_, out_);
+  channel.lane = algorithm_.Plan(shape);
   channel.next_lane += static_cast<std::int64_t>(channels_.size());
   channel.round = 0;
   if (channel.scratch_bytes < channel.lane.scratch_bytes()) {

@@ -68,20 +68,24 @@ void RecvPart(Lane& lane, int peer, Area area, const Part& part) {
 }
 
 // A part starts with its right neighbour and grows on its way around, until it reaches its owner.
-void RingReduceScatter(Lane& lane, const Team& team, Area data, std::span<const Part> parts) {
+void RingReduceScatter(Lane& lane, const Team& team, Area own, Area data,
+                       std::span<const Part> parts) {
   std::int64_t longest = 0;
   for (const Part& part : parts) {
     longest = std::max(longest, BytesOf(part));
   }
-  const Ref arrived = lane.Scratch(longest);
+  const bool apart = own != data;
+  const Ref scratch = lane.Scratch(apart ? 0 : longest);
   for (int step = 0; step + 1 < team.size(); ++step) {
     lane.NextRound();
-    SendPart(lane, team.At(team.me + 1), data, Around(parts, team.me - step - 1));
+    SendPart(lane, team.At(team.me + 1), step == 0 ? own : data, Around(parts, team.me - step - 1));
     const Part mine = Touching(Around(parts, team.me - step - 2));
     std::int64_t at = 0;
     for (const ByteRange& range : mine) {
-      lane.Recv(team.At(team.me - 1), arrived.At(at), range.bytes);
-      lane.Reduce(arrived.At(at), {data, range.offset}, range.bytes);
+      const Ref place{data, range.offset};
+      const Ref arrived = apart ? place : scratch.At(at);
+      lane.Recv(team.At(team.me - 1), arrived, range.bytes);
+      lane.Reduce(apart ? Ref{own, range.offset} : arrived, place, range.bytes);
       at += range.bytes;
     }
   }

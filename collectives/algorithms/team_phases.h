@@ -32,8 +32,11 @@ using Part = std::vector<ByteRange>;
 void SendPart(Lane& lane, int peer, Area area, const Part& part);
 void RecvPart(Lane& lane, int peer, Area area, const Part& part);
 
-// `data` holds each member's own contribution to every part; then parts[i], reduced, on member i.
-void RingReduceScatter(Lane& lane, const Team& team, Area data, std::span<const Part> parts);
+// `own` holds each member's contribution to every part; then parts[i], reduced, is in `data` of
+// member i. What else `data` holds is overwritten. Where both are one area, what arrives takes
+// scratch.
+void RingReduceScatter(Lane& lane, const Team& team, Area own, Area data,
+                       std::span<const Part> parts);
 // parts[i] lies on member i; then everywhere.
 void RingAllGather(Lane& lane, const Team& team, Area data, std::span<const Part> parts);
 

@@ -1,7 +1,6 @@
 #include "replayer/engine/comm_thread.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 
@@ -115,13 +114,14 @@ bool CommThread::WaitForWork() {
                       [&] { return stop_ || !submitted_.empty(); });
   } else {
     lock.unlock();
-    sched_yield();  // ranks may share cores: let the others progress
+    poll_wait_.Once();
     lock.lock();
   }
   return !stop_;
 }
 
 void CommThread::Loop() {
+  PollWait::Prepare();
   while (WaitForWork()) {
     if (failed_) {
       const std::lock_guard lock(mutex_);

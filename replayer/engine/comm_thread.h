@@ -19,6 +19,7 @@
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "replayer/engine/pipelined_transfer.h"
+#include "replayer/engine/poll_wait.h"
 #include "replayer/engine/rank_state.h"
 #include "replayer/engine/staging.h"
 #include "replayer/memory/device_memory.h"
@@ -138,6 +139,7 @@ class CommThread {
   std::condition_variable changed_;
   std::map<Graph::Index, std::int64_t> submitted_;  // node → earliest_ns
   std::vector<Outstanding> outstanding_;
+  PollWait poll_wait_;
   bool stop_ = false;
   bool failed_ = false;
   std::int64_t next_poll_ns_ = 0;

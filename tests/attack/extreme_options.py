@@ -63,7 +63,7 @@ FORMS = {
     "--time-scale": ["gemm={}", "comm={}"], "--stretch": ["gemm={}"], "--host-gaps": ["scale:{}"], "--durations": ["grid:{}"],
     "--shapes": ["grid:{}"], "--routing": ["zipf:{}"], "--schedule": ["interleaved:{}"], "--ranks": ["0-{}", "0-3:{}"],
     "--steps": ["0-{}"], "--range": ["x:{}"], "--npus": ["{},2"], "--bandwidth": ["{},1"], "--sample-period": ["5,proc={}"],
-    "--algo": ["ring,chunk={}", "ring,channels={}", "ring,node={}"], "--device-map": ["0:{}", "{}:0"], "--streams": ["{}/{}"],
+    "--algo": ["ring,chunk={}", "ring,channels={}", "ring,node={}", "ring,from={}", "ring,members={}", "ring,hosts={}"], "--device-map": ["0:{}", "{}:0"], "--streams": ["{}/{}"],
     "--staging-chunk": ["{}MiB"], "--fail-if": ["time>{}"], "--memory": ["{}GiB"], "--prometheus": ["127.0.0.1:{}"],
     "--minbytes": ["{}G"], "--chunks": ["{}M"], "KEYS": ["micro-batch={}", "tp=1,{}", "x{}=1"], "RUN": ["a={}", "a=run,{}"],
     "--layers-per-stage": ["{},1"], "--telemetry-library": ["nvml={}"],

@@ -27,21 +27,26 @@ TEST_P(Algorithms, AreExact) {
 }
 INSTANTIATE_TEST_SUITE_P(Local, Algorithms, ::testing::Values(1, 2, 3, 5, 6, 8));
 
+AlgorithmChoice FoundFor(const AlgorithmChoices& choices, CommKind kind, std::string_view group) {
+  return choices.Find({.kind = kind, .group = group, .members = 2, .hosts = 1, .bytes = 1 << 20})
+      .value_or(AlgorithmChoice());
+}
+
 TEST(AlgorithmChoices, LaterAndNarrowerWin) {
   AlgorithmChoices choices;
   EXPECT_TRUE(choices.empty());
   ASSERT_TRUE(choices.Add("ring"));
   ASSERT_TRUE(choices.Add("all_reduce@tp=tree,chunk=64KiB,channels=4"));
   ASSERT_TRUE(choices.Add("all_reduce=direct,chunk=1m"));
-  EXPECT_EQ(choices.Find(CommKind::kAllGather, "dp").algorithm->name(), "ring");
-  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "dp").algorithm->name(), "direct");
-  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "dp").chunk_bytes, 1 << 20);
-  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "tp").algorithm->name(), "tree");
-  EXPECT_EQ(choices.Find(CommKind::kAllReduce, "tp").channels, 4);
+  EXPECT_EQ(FoundFor(choices, CommKind::kAllGather, "dp").algorithm->name(), "ring");
+  EXPECT_EQ(FoundFor(choices, CommKind::kAllReduce, "dp").algorithm->name(), "direct");
+  EXPECT_EQ(FoundFor(choices, CommKind::kAllReduce, "dp").chunk_bytes, 1 << 20);
+  EXPECT_EQ(FoundFor(choices, CommKind::kAllReduce, "tp").algorithm->name(), "tree");
+  EXPECT_EQ(FoundFor(choices, CommKind::kAllReduce, "tp").channels, 4);
   // The ring does not know it: the transport's own.
-  EXPECT_EQ(choices.Find(CommKind::kScatter, "dp").algorithm, nullptr);
+  EXPECT_EQ(FoundFor(choices, CommKind::kScatter, "dp").algorithm, nullptr);
   ASSERT_TRUE(choices.Add("mpi"));
-  EXPECT_EQ(choices.Find(CommKind::kAllGather, "dp").algorithm, nullptr);
+  EXPECT_EQ(FoundFor(choices, CommKind::kAllGather, "dp").algorithm, nullptr);
   EXPECT_EQ(choices.Describe(),
             "ring all_reduce@tp=tree,chunk=64KiB,channels=4 all_reduce=direct,chunk=1m mpi");
 }
@@ -53,7 +58,7 @@ TEST(AlgorithmChoices, RefusesWhatDoesNotExist) {
     EXPECT_TRUE(!status && status.error().kind == ErrorKind::kUsage) << text;
     return status ? "" : status.error().message;
   };
-  EXPECT_THAT(message("star"), HasSubstr("there are mpi, direct, ring"));
+  EXPECT_THAT(message("star"), HasSubstr("there are measured, table, mpi, direct, ring"));
   EXPECT_THAT(message("all_reduce=star"), HasSubstr("star"));
   EXPECT_THAT(message("frobnicate=ring"), HasSubstr("reprise list collectives"));
   EXPECT_THAT(message("send=ring"), HasSubstr("no collective"));
@@ -62,6 +67,32 @@ TEST(AlgorithmChoices, RefusesWhatDoesNotExist) {
   EXPECT_THAT(message("ring,chunk=0"), HasSubstr("64KiB"));
   EXPECT_THAT(message("ring,channels=17"), HasSubstr("from 1 to 16"));
   EXPECT_THAT(message("ring,colour=red"), HasSubstr("chunk=SIZE"));
+  EXPECT_THAT(message("ring,from=0"), HasSubstr("64KiB"));
+  EXPECT_THAT(message("ring,members=none"), HasSubstr("ranks of a group"));
+  EXPECT_THAT(message("ring,hosts=0"), HasSubstr("hosts of a group"));
+  EXPECT_THAT(message("from=1MiB"), HasSubstr("no collective"));
+}
+
+// What a choice says of sizes, members and hosts holds; without a size only choices for all hold.
+TEST(AlgorithmChoices, HoldForSomeTransfers) {
+  AlgorithmChoices choices;
+  ASSERT_TRUE(choices.Add("all_reduce=tree"));
+  ASSERT_TRUE(choices.Add("all_reduce=ring,from=1MiB,members=4"));
+  ASSERT_TRUE(choices.Add("all_reduce=direct,hosts=2"));
+  const auto name = [&](int members, int hosts, std::optional<std::int64_t> bytes) {
+    const auto found = choices.Find(
+        {.kind = CommKind::kAllReduce, .members = members, .hosts = hosts, .bytes = bytes});
+    return found ? found->algorithm->name() : "";
+  };
+  EXPECT_EQ(name(4, 1, 1 << 20), "ring");
+  EXPECT_EQ(name(4, 1, (1 << 20) - 1), "tree");
+  EXPECT_EQ(name(2, 1, 1 << 20), "tree");
+  EXPECT_EQ(name(4, 1, std::nullopt), "tree");
+  EXPECT_EQ(name(4, 2, 1 << 20), "direct");
+  EXPECT_FALSE(choices.Find({.kind = CommKind::kAllGather, .members = 2, .hosts = 1}));
+  EXPECT_TRUE(choices.measures());
+  ASSERT_TRUE(choices.Add("table"));
+  EXPECT_FALSE(choices.measures());
 }
 
 // Every kind of collective can be had without MPI's own: ranks as threads rely on it.
