@@ -28,7 +28,7 @@ class CollectivesTest(program.ProgramTest):
 
     def test_an_unknown_algorithm_names_those_that_are(self):
         trace = self.convert("gloo_comms/gpt_fsdp4")
-        self.assertIn("there are mpi, direct, ring", self.replay(trace, "--algo", "star", ranks=4, expect=2))
+        self.assertIn("there are measured, table, mpi, direct, ring", self.replay(trace, "--algo", "star", ranks=4, expect=2))
         self.assertIn("it knows", self.replay(trace, "--algo", "scatter=ring", ranks=4, expect=2))
 
     def test_chunks_between_device_and_network(self):
@@ -76,6 +76,32 @@ class CollectivesTest(program.ProgramTest):
                                "-o", "premul_sum", "--algo", "tree,chunk=8K", ranks=2)
         self.assertEqual(result["algo"], "tree,chunk=8K")
         self.assertTrue(all(row["wrong"] == 0 for row in result["results"]))
+
+    def test_what_runs_by_default_is_measured_once(self):
+        kept = self.dir / "cache" / "reprise" / "collectives.json"
+        env = {"XDG_CACHE_HOME": str(self.dir / "cache")}
+
+        def bench(*choices):
+            done = self.run_program("bench", "collectives", "all_reduce", "-b", "64K", "-e", "64K", "-n", "2", *choices,
+                                    "--json", ranks=2, env=env)
+            return json.loads(done.stdout)["algo"], done.stderr
+
+        for choices in (("--algo", "table"), ("--algo", "mpi")):
+            _, said = bench(*choices)
+            self.assertNotIn("measured", said)
+            self.assertFalse(kept.exists(), choices)
+        measured, said = bench()
+        self.assertIn("measured 1 of 1", said)
+        self.assertRegex(measured, "^all_reduce=.*,from=32KiB,members=2,hosts=1$")
+        self.assertEqual(bench(), (measured, ""))
+        row = json.loads(kept.read_text())["machines"][0]["measured"][0]
+        self.assertEqual(f"all_reduce={row['algorithm']},from=32KiB,members=2,hosts=1", measured)
+        # A choice of the user's comes later, so that it wins, and is all that there is to know.
+        self.assertEqual(bench("--algo", "all_reduce=ring"), ("all_reduce=ring", ""))
+        kept.write_text("{")
+        _, said = bench()
+        self.assertIn(f"{kept}", said)
+        self.assertIn("measured 1 of 1", said)
 
 
 if __name__ == "__main__":
