@@ -11,6 +11,7 @@
 
 #include "collectives/bench/measured_choices.h"
 #include "collectives/gathered.h"
+#include "collectives/layout.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/parallel.h"
@@ -133,9 +134,13 @@ Status Session::ChooseAlgorithms() {
   options.algorithms = AlgorithmChoices::Table();
   if (asked.measures()) {
     std::vector<MeasuredGroup> groups;
+    std::map<std::string, int> hosts_of;
     for (const auto& [id, group] : mapping_.groups) {
       const auto mine = groups_.find(id);
-      groups.push_back({group.ranks, mine == groups_.end() ? nullptr : mine->second.comm.get()});
+      const int hosts = HostsOf(group.ranks, communicator_.nodes());
+      groups.push_back(
+          {group.ranks, hosts, mine == groups_.end() ? nullptr : mine->second.comm.get()});
+      hosts_of[id] = hosts;
     }
     std::set<CollectiveClass> wanted;
     for (std::size_t k = 0; k < transfers_.size(); ++k) {
@@ -144,8 +149,12 @@ Status Session::ChooseAlgorithms() {
       if (work.mode != ReplayMode::kReal || work.alone || IsPointToPoint(spec.kind)) {
         continue;
       }
-      const RankGroup& group = groups_.at(spec.group);
-      const ChosenTransfer transfer = Chosen(spec, group.ranks, communicator_.nodes());
+      const int members = groups_.at(spec.group).comm->size();
+      const ChosenTransfer transfer{.kind = spec.kind,
+                                    .group = spec.group,
+                                    .members = members,
+                                    .hosts = hosts_of.at(spec.group),
+                                    .bytes = LargestBuffer(spec, members)};
       const auto of = ClassOf(transfer);
       if (of && !asked.Find(transfer)) {
         wanted.insert(*of);

@@ -211,7 +211,7 @@ Status ChooseAlgorithms(Communicator& communicator, const std::string& path,
     }
     GroupMaker maker(communicator, {});
     REPRISE_ASSIGN(const auto group, maker.Create(ranks, "measured"));
-    const std::vector<MeasuredGroup> groups = {{ranks, group.get()}};
+    const std::vector<MeasuredGroup> groups = {{ranks, transfer.hosts, group.get()}};
     REPRISE_ASSIGN(
         options.algorithms,
         ChooseByMeasurement(communicator, maker, groups, std::vector(wanted.begin(), wanted.end()),

@@ -245,16 +245,6 @@ int HostsOf(std::span<const std::int32_t> ranks, std::span<const std::int32_t> n
   return static_cast<int>(hosts.size());
 }
 
-ChosenTransfer Chosen(const CommSpec& spec, std::span<const std::int32_t> ranks,
-                      std::span<const std::int32_t> nodes) {
-  const auto members = static_cast<int>(ranks.size());
-  return {.kind = spec.kind,
-          .group = spec.group,
-          .members = members,
-          .hosts = HostsOf(ranks, nodes),
-          .bytes = LargestBuffer(spec, members)};
-}
-
 GroupMaker::GroupMaker(Communicator& communicator, const AlgorithmChoices& choices)
     : communicator_(communicator), active_(std::make_shared<ActiveTransfers>()) {
   Use(choices);

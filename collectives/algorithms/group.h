@@ -14,12 +14,8 @@ namespace reprise {
 
 class ActiveTransfers;
 
-// Of a group's members.
+// How many hosts a group's members are on. `nodes` as Communicator::nodes().
 [[nodiscard]] int HostsOf(std::span<const std::int32_t> ranks, std::span<const std::int32_t> nodes);
-// What choices depend on, of a collective of a group. `nodes` as Communicator::nodes(). The group's
-// name is not copied.
-[[nodiscard]] ChosenTransfer Chosen(const CommSpec& spec, std::span<const std::int32_t> ranks,
-                                    std::span<const std::int32_t> nodes);
 
 // Makes the groups of one rank; one for all of them, since their transfers advance each other. Not
 // thread-safe, like the groups.

@@ -131,13 +131,11 @@ struct ClassGroups {
   bool any = false;
   const MeasuredGroup* mine = nullptr;
 };
-ClassGroups GroupsOf(const CollectiveClass& of, std::span<const MeasuredGroup> groups,
-                std::span<const std::int32_t> nodes) {
+ClassGroups GroupsOf(const CollectiveClass& of, std::span<const MeasuredGroup> groups) {
   ClassGroups chosen;
   std::set<std::int32_t> taken;
   for (const MeasuredGroup& group : groups) {
-    if (static_cast<int>(group.ranks.size()) != of.members ||
-        HostsOf(group.ranks, nodes) != of.hosts ||
+    if (static_cast<int>(group.ranks.size()) != of.members || group.hosts != of.hosts ||
         std::ranges::any_of(group.ranks, [&](std::int32_t rank) { return taken.contains(rank); })) {
       continue;
     }
@@ -281,7 +279,7 @@ Result<MeasuredTable> MeasureAlgorithms(Communicator& communicator, GroupMaker& 
   MeasuredTable table;
   const std::int64_t start_ns = MonotonicNs();
   for (const CollectiveClass& of : classes) {
-    const ClassGroups chosen = GroupsOf(of, groups, communicator.nodes());
+    const ClassGroups chosen = GroupsOf(of, groups);
     if (!chosen.any) {
       continue;
     }

@@ -45,6 +45,7 @@ using MeasuredTable = std::map<CollectiveClass, MeasuredAlgorithm>;
 // A group of the run, as every rank knows it.
 struct MeasuredGroup {
   std::vector<std::int32_t> ranks;
+  int hosts = 0;              // of these ranks
   GroupComm* comm = nullptr;  // made by the maker below; null where this rank is no member
 };
 

@@ -119,7 +119,7 @@ TEST(MeasuredChoices, AllRanksMeasureAlike) {
     for (const std::vector<std::int32_t>& ranks :
          std::vector<std::vector<std::int32_t>>{{0, 1}, {1, 2}, {2, 3}, {0, 1, 2, 3}}) {
       REPRISE_ASSIGN(auto comm, maker.Create(ranks, "group"));
-      groups.push_back({ranks, comms.emplace_back(std::move(comm)).get()});
+      groups.push_back({ranks, 1, comms.emplace_back(std::move(comm)).get()});
     }
     const std::vector<CollectiveClass> classes = {{CommKind::kAllReduce, 2, 1, 16 << 10},
                                                   {CommKind::kAllReduce, 3, 1, 16 << 10},
