@@ -1,4 +1,4 @@
-# What `cmake --install` and `cpack` (a .deb, scripts/package) put where: docs/install.md.
+# What `cmake --install` and `cpack` (a .deb, scripts/package) put where: docs/install.md. The component `common` is in the wheel, too.
 include(GNUInstallDirs)
 install(TARGETS reprise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
@@ -13,12 +13,17 @@ install(CODE "
     execute_process(COMMAND $<TARGET_FILE:reprise> \${arguments} OUTPUT_FILE \${file} COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
   execute_process(COMMAND gzip -9nf ${generated}/reprise.1 COMMAND_ERROR_IS_FATAL ANY)
+" COMPONENT common)
+install(FILES ${generated}/reprise.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT common)
+install(FILES ${generated}/reprise DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT common)
+install(FILES ${generated}/_reprise DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT common)
+install(FILES ${generated}/reprise.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT common)
+install(FILES traces/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures COMPONENT common)
+install(DIRECTORY traces/quickstart DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures COMPONENT common)
+
+install(CODE "
   execute_process(COMMAND gzip -9n INPUT_FILE ${CMAKE_SOURCE_DIR}/CHANGELOG.md OUTPUT_FILE ${generated}/changelog.gz
                   COMMAND_ERROR_IS_FATAL ANY)")
-install(FILES ${generated}/reprise.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${generated}/reprise DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${generated}/_reprise DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
-install(FILES ${generated}/reprise.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 install(FILES ${generated}/changelog.gz DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
@@ -32,8 +37,6 @@ endforeach()
 install(FILES scripts/slurm/reprise.sbatch DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/slurm)
 install(FILES report/python/reprise_capture.py report/python/reprise_machine.py
         DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/python)
-install(FILES traces/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures)
-install(DIRECTORY traces/quickstart DESTINATION ${CMAKE_INSTALL_DATADIR}/reprise/captures)
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS core/version.h)
 file(STRINGS core/version.h version_line REGEX "kVersion = ")

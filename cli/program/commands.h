@@ -24,7 +24,7 @@ struct CommandContext {
 using CommandBody = std::function<Result<int>()>;
 
 #define COMMAND(name) CommandBody Register##name(CLI::App& app, const CommandContext& context);
-#define REPLAY_COMMAND(name) COMMAND(name)
+#define REPLAY_COMMAND(name, about) COMMAND(name)
 #include "cli/program/commands.def"
 #undef REPLAY_COMMAND
 #undef COMMAND

@@ -107,13 +107,13 @@ int Main(int argc, char** argv) {
   ShowExamplesInHelp(app);
   const CommandContext context = ReadContext(argc, argv);
   std::vector<Command> commands;
-#define COMMAND(name)                                              \
-  {                                                                \
-    CLI::App* sub = app.add_subcommand(SubcommandName(#name), ""); \
-    CommandBody body = Register##name(*sub, context);              \
-    commands.push_back({sub, std::move(body)});                    \
+#define COMMAND(name) REPLAY_COMMAND(name, "")
+#define REPLAY_COMMAND(name, about)                                   \
+  {                                                                   \
+    CLI::App* sub = app.add_subcommand(SubcommandName(#name), about); \
+    CommandBody body = Register##name(*sub, context);                 \
+    commands.push_back({sub, std::move(body)});                       \
   }
-#define REPLAY_COMMAND(name) COMMAND(name)
 #include "cli/program/commands.def"
 #undef REPLAY_COMMAND
 #undef COMMAND

@@ -11,8 +11,9 @@
 namespace reprise {
 
 struct ReplayParts {
-  std::string parts;                  // "all", or that replay is left out; for --version
+  std::string parts;                  // "all", or where replay is; for --version
   std::string mpi;                    // the library that is loaded, or "none"
+  std::string libraries;              // replay's own with their versions, with a comma before each
   std::vector<std::string> backends;  // kinds of devices that kernels run on
   FindKernel find_kernel;
 };

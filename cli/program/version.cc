@@ -35,10 +35,10 @@ std::string VersionText() {
       "backends   {}\n"
       "telemetry  {}\n"
       "mpi        {}\n"
-      "libraries  {}",
+      "libraries  {}{}",
       kVersion, kCommit, kCompiler, REPRISE_BUILD_TYPE, replay.parts,
       replay.backends.empty() ? "none" : fmt::format("{}", fmt::join(replay.backends, ", ")),
-      fmt::join(sources, ", "), replay.mpi, REPRISE_LIBRARIES);
+      fmt::join(sources, ", "), replay.mpi, REPRISE_LIBRARIES, replay.libraries);
 }
 
 }  // namespace reprise

@@ -265,7 +265,6 @@ Result<int> BenchCollectives(const CommandContext& context, const BenchFlags& fl
 }  // namespace
 
 CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
-  app.description("Measure collectives and kernels as a replay runs them");
   app.require_subcommand(1);
   const auto flags = std::make_shared<BenchFlags>();
   BenchOptions& options = flags->options;

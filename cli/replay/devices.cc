@@ -152,7 +152,6 @@ void PrintDrivers(std::string_view title, const DriverSearch& search) {
 }  // namespace
 
 CommandBody RegisterDevices(CLI::App& app, const CommandContext& /*context*/) {
-  app.description("List the devices that kernels can run on");
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "machine-readable output");
   auto settings = std::make_shared<SettingFlags>();

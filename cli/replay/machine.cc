@@ -123,7 +123,6 @@ Result<int> Measure(const CommandContext& context, MachineFlags& flags) {
 }  // namespace
 
 CommandBody RegisterMachine(CLI::App& app, const CommandContext& context) {
-  app.description("Describe machines for simulate (docs/machine_format.md)");
   app.require_subcommand(1);
   const auto flags = std::make_shared<MachineFlags>();
   CLI::App* sub = app.add_subcommand(

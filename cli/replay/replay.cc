@@ -60,9 +60,6 @@ struct ReplayFlags {
 
 void AddFlags(CLI::App& app, ReplayFlags& flags) {
   ReplayOptions& options = flags.request.options;
-  app.description(
-      "Replay a trace set or a part of it; start it with mpirun -n RANKS or srun "
-      "(docs/guides/clusters.md), or let --processes start mpirun");
   app.add_option("SET", flags.request.set_directory,
                  "directory of <name>.<rank>.et files; one such file: its rank alone")
       ->required();

@@ -34,6 +34,7 @@ std::set<DType> TypesOf(const Kernel& kernel) {
 ReplayParts PartsOfReplay() {
   return {.parts = "all",
           .mpi = MpiLibraryVersion(),
+          .libraries = REPRISE_REPLAY_LIBRARIES,
           .backends = BackendNames(),
           .find_kernel = FindBuiltinKernel};
 }

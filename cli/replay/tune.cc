@@ -158,7 +158,6 @@ Result<int> Tune(const CommandContext& context, TuneFlags& flags) {
 }  // namespace
 
 CommandBody RegisterTune(CLI::App& app, const CommandContext& context) {
-  app.description("Measure the tile sizes of matrix products on a device and store the best");
   auto flags = std::make_shared<TuneFlags>();
   AddBackendOption(app, flags->backend);
   app.add_option("--device-index", flags->device_index, "its number in `reprise devices`")

@@ -1,17 +1,81 @@
-// What stands for the commands that a build without replay leaves out: they are named in --help,
-// and say how to get them.
+// What stands for the commands that a program without replay leaves out. Where the program that has
+// them lies in its place (cmake/wheel.cmake), it takes over the command line; elsewhere they say
+// how to get them.
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 #include "cli/program/commands.h"
 #include "cli/program/replay_parts.h"
+#include "core/shown_text.h"
 
 namespace reprise {
 namespace {
 
-CommandBody RegisterLeftOut(CLI::App& app) {
-  app.description("Not in this build, which is without replay (-DREPRISE_REPLAY=OFF)");
+namespace fs = std::filesystem;
+
+struct NeededLibrary {
+  const char* file;
+  std::string_view name;
+  std::string_view debian_package;
+};
+constexpr NeededLibrary kNeeded[] = {
+#define LIBRARY(file, name, package) {file, name, package},
+#include "cli/without_replay/replay_libraries.def"
+};
+
+// lib/reprise/reprise-replay beside the bin/ of this program, as a wheel installs it.
+std::optional<fs::path> ReplayProgram() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return std::nullopt;
+  }
+  const fs::path program = self.parent_path().parent_path() / "lib" / "reprise" / "reprise-replay";
+  return fs::exists(program, error) ? std::optional(program) : std::nullopt;
+}
+
+// Why the machine lacks what replay needs. Empty: it has all.
+std::string MissingLibraries() {
+  std::string missing;
+  for (const NeededLibrary& library : kNeeded) {
+    if (::dlopen(library.file, RTLD_LAZY | RTLD_LOCAL) == nullptr) {
+      missing += fmt::format("{}{} (Debian: {}): {}", missing.empty() ? "" : "; ", library.name,
+                             library.debian_package, ShownText(::dlerror()));
+    }
+  }
+  return missing;
+}
+
+Result<int> Become(const fs::path& program, const std::string& command, char** argv) {
+  if (const std::string missing = MissingLibraries(); !missing.empty()) {
+    return EnvironmentError(
+        fmt::format("`reprise {}` needs {}. Install it, or use the Debian package or the bundle "
+                    "(docs/install.md)",
+                    command, missing));
+  }
+  ::execv(program.c_str(), argv);
+  return EnvironmentError(fmt::format("could not start {}: {}", ShownText(program.string()),
+                                      std::generic_category().message(errno)));
+}
+
+CommandBody RegisterLeftOut(CLI::App& app, const CommandContext& context) {
   app.prefix_command();  // whatever stands behind it
   const std::string name = app.get_name();
+  if (const std::optional<fs::path> program = ReplayProgram()) {
+    app.set_help_flag();  // the other program has the options
+    return [program = *program, name, argv = context.argv] { return Become(program, name, argv); };
+  }
+  app.description(app.get_description() +
+                  ". Not in this build, which is without replay (-DREPRISE_REPLAY=OFF)");
   return [name]() -> Result<int> {
     return EnvironmentError(fmt::format(
         "`reprise {}` is not in this build, which is without replay: configure with "
@@ -24,6 +88,13 @@ CommandBody RegisterLeftOut(CLI::App& app) {
 }  // namespace
 
 ReplayParts PartsOfReplay() {
+  if (const std::optional<fs::path> program = ReplayProgram()) {
+    const std::string missing = MissingLibraries();
+    return {.parts = missing.empty()
+                         ? fmt::format("all; replay runs as {}", ShownText(program->string()))
+                         : fmt::format("all but replay, which needs {}", missing),
+            .mpi = "none"};
+  }
   return {.parts = "all but replay (-DREPRISE_REPLAY=OFF)", .mpi = "none"};
 }
 void EndLaunchedRanks(int /*exit_code*/) {}
@@ -31,9 +102,9 @@ Json ListKernels() { return Json::array(); }
 Json ListBackends() { return Json::array(); }
 
 #define COMMAND(name)
-#define REPLAY_COMMAND(name)                                                     \
-  CommandBody Register##name(CLI::App& app, const CommandContext& /*context*/) { \
-    return RegisterLeftOut(app);                                                 \
+#define REPLAY_COMMAND(name, about)                                          \
+  CommandBody Register##name(CLI::App& app, const CommandContext& context) { \
+    return RegisterLeftOut(app, context);                                    \
   }
 #include "cli/program/commands.def"
 #undef REPLAY_COMMAND

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command in a bare Debian 12 root: what scripts/packages.txt lacks is missing there, whatever this machine has installed.
-#   scripts/lib/bare_root.sh [--with-build] COMMAND...   e.g. scripts/test, scripts/quickstart
+# Runs a command in a bare Debian 12 root (--suite: another release's): what scripts/packages.txt lacks is missing there, whatever this machine has installed.
+#   scripts/lib/bare_root.sh [--suite trixie] [--with-build] COMMAND...   e.g. scripts/test, scripts/quickstart
 #   scripts/lib/bare_root.sh --possible                  exit code 0, or 4 and the reason on standard error
 # The checkout is mounted at its own path, with empty build directories (--with-build: with its own). The root is removed at the end.
 # Needs the right to mount; installs debootstrap.
@@ -40,16 +40,16 @@ make_template() {
   install_packages bare_root
   # shellcheck disable=SC2016
   mirror=$(apt-get indextargets --format '$(CODENAME) $(COMPONENT) $(REPO_URI)' | awk '$1 " " $2 == "bookworm main" && !found++ {print $3}')
-  rm -rf "$cache/template.new"
+  rm -rf "$template.new"
   mkdir -p "$cache/archives/partial"
-  debootstrap --variant=minbase bookworm "$cache/template.new" ${mirror:+"$mirror"} >"$cache/debootstrap.log" ||
+  debootstrap --variant=minbase "$suite" "$template.new" ${mirror:+"$mirror"} >"$cache/debootstrap.log" ||
     fail "debootstrap failed: $(tail -n 3 "$cache/debootstrap.log")"
   # No services, and no waiting for the disk: the root is thrown away.
-  printf '#!/bin/sh\nexit 101\n' >"$cache/template.new/usr/sbin/policy-rc.d"
-  chmod 755 "$cache/template.new/usr/sbin/policy-rc.d"
-  echo force-unsafe-io >"$cache/template.new/etc/dpkg/dpkg.cfg.d/unsafe-io"
-  printf '[safe]\n\tdirectory = *\n' >"$cache/template.new/etc/gitconfig"
-  mv "$cache/template.new" "$cache/template"
+  printf '#!/bin/sh\nexit 101\n' >"$template.new/usr/sbin/policy-rc.d"
+  chmod 755 "$template.new/usr/sbin/policy-rc.d"
+  echo force-unsafe-io >"$template.new/etc/dpkg/dpkg.cfg.d/unsafe-io"
+  printf '[safe]\n\tdirectory = *\n' >"$template.new/etc/gitconfig"
+  mv "$template.new" "$template"
 }
 
 # In the namespaces: mounts what the root needs and becomes the command.
@@ -81,6 +81,13 @@ enter() {
 }
 
 certificates=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
+suite=bookworm
+if [ "${1:-}" = --suite ]; then
+  suite=${2:-}
+  shift 2 || { echo "--suite needs a name" >&2; exit 2; }
+fi
+template=$cache/template
+[ "$suite" = bookworm ] || template=$cache/template-$suite
 case ${1:-} in
   '') sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
   --possible) possible; exit 0 ;;
@@ -91,10 +98,10 @@ possible
 mkdir -p "$cache"
 (
   flock 9  # one makes the template, others wait for it
-  [ -d "$cache/template" ] || make_template
+  [ -d "$template" ] || make_template
 ) 9>"$cache/lock"
 root=$(mktemp -d "$cache/root.XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
-cp -a "$cache/template/." "$root"
+cp -a "$template/." "$root"
 copy_network_settings "$root"
 "${namespaces[@]}" "$0" --enter "$root" "$@"

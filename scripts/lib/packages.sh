@@ -4,18 +4,19 @@ list_packages() {
   awk -v want="[$1]" '/^\[/ {on = ($0 == want); next} /^#/ {next} on && NF' \
     "$(dirname "${BASH_SOURCE[0]}")/../packages.txt"
 }
-# install_pypi DIRECTORY: group pypi, below DIRECTORY. Only tests use it; they skip what needs it.
+# install_pypi GROUP DIRECTORY: a group of PyPI's packages, below DIRECTORY. Exit code 4 where they cannot be had.
 install_pypi() {
   local wanted
-  wanted="$(list_packages pypi)"
-  [ "$(cat "$1/installed.txt" 2>/dev/null)" = "$wanted" ] && return 0
-  rm -rf "$1"
+  wanted="$(list_packages "$1")"
+  [ "$(cat "$2/installed.txt" 2>/dev/null)" = "$wanted" ] && return 0
+  rm -rf "$2"
   # shellcheck disable=SC2086
   if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --retries 1 --timeout 20 --no-deps \
-      --only-binary :all: --target "$1" $wanted; then
-    echo "$wanted" > "$1/installed.txt"
+      --only-binary :all: --target "$2" $wanted; then
+    echo "$wanted" > "$2/installed.txt"
   else
-    echo "could not install from PyPI: $wanted; tests that need it are skipped" >&2
+    echo "could not install from PyPI: ${wanted//$'\n'/ }" >&2
+    return 4
   fi
 }
 # install_packages GROUP...: installs the groups of scripts/packages.txt that are missing.

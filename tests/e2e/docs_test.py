@@ -14,7 +14,8 @@ README = program.ROOT / "README.md"
 KERNELS = program.ROOT / "docs" / "kernels.md"
 COMMAND_LINE = program.ROOT / "docs" / "command_line.md"
 PAGES = [README, program.ROOT / "traces" / "README.md", *sorted((program.ROOT / "docs").rglob("*.md"))]
-NOT_ON_THE_START_PAGE = [program.ROOT / "CHANGELOG.md", program.ROOT / "bench" / "peers" / "README.md"]
+NOT_ON_THE_START_PAGE = [program.ROOT / name for name in
+                         ("CHANGELOG.md", "SECURITY.md", ".github/CONTRIBUTING.md", "bench/peers/README.md")]
 SOURCES = {".cc", ".h", ".cl", ".def", ".proto", ".py", ".cmake", ".txt", ".sbatch", ""}
 MOST_LINES_OF_README = 130
 
@@ -161,6 +162,39 @@ class Policies(program.ProgramTest):
         for preset in presets:
             fields = json.loads(self.run_program("anonymize", "--print-policy", preset).stdout)["fields"]
             self.assertEqual(table[preset], fields, preset)
+
+
+class Versions(program.ProgramTest):
+    def test_numbers_are_those_of_the_sources(self):
+        page = (program.ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+        rows = re.findall(r"^\| .* \| (\d+) \| `([\w/.]+)`: `([^|]+)` \|", page, re.MULTILINE)
+        self.assertGreater(len(rows), 5)
+        for number, file, text in rows:
+            self.assertRegex(text, rf"\b{number}\b")
+            self.assertIn(text, (program.ROOT / file).read_text(encoding="utf-8"), file)
+
+    def test_one_version_of_the_program(self):
+        version = self.run_program("--version").stdout.split()[1]
+        for file, text in (("CITATION.cff", f"\nversion: {version}\n"), ("CHANGELOG.md", f"\n## {version}\n")):
+            self.assertIn(text, (program.ROOT / file).read_text(encoding="utf-8"), file)
+
+
+class Joining(program.ProgramTest):
+    """What GitHub shows to those who join: the scripts that it names exist, and reports ask for what is needed."""
+
+    FILES = sorted(path for path in (program.ROOT / ".github").rglob("*") if path.is_file())
+
+    def test_scripts_exist(self):
+        named = {(path.name, name) for path in self.FILES
+                 for name in re.findall(r"(?<![\w./])(?:\.ci|scripts|tests|docs)/[\w/.]*\w", path.read_text(encoding="utf-8"))}
+        self.assertGreater(len(named), 5)
+        self.assertEqual([pair for pair in sorted(named) if not (program.ROOT / pair[1]).exists()], [])
+
+    def test_reports_ask_for_version_and_trace(self):
+        for name in ("ISSUE_TEMPLATE/bug.yml", "pull_request_template.md"):
+            text = (program.ROOT / ".github" / name).read_text(encoding="utf-8")
+            self.assertIn("reprise --version", text)
+            self.assertIn("reprise anonymize", text)
 
 
 class CommandLine(program.ProgramTest):

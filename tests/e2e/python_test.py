@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""The Python package as pip installs it: makes a virtual environment over Debian's pandas, protobuf and
-zstandard (no network), and runs tests/python in it. About 30 s."""
+"""The Python package, from the sources and with Debian's pandas, protobuf and zstandard: runs tests/python. wheel_test.py has it as
+pip installs it. About 30 s."""
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,7 +9,7 @@ import unittest
 
 import program
 
-NEEDED = "import pandas, google.protobuf, zstandard, nbclient, ipykernel, setuptools, wheel, venv"
+NEEDED = "import pandas, google.protobuf, zstandard, nbclient, ipykernel"
 
 
 def interpreter():
@@ -25,22 +23,12 @@ def interpreter():
 def main():
     python = interpreter()
     if python is None:
-        print("no Python with pandas, protobuf, zstandard, nbclient, ipykernel, setuptools and wheel "
-              "(scripts/packages.txt, [test])")
+        print("no Python with pandas, protobuf, zstandard, nbclient and ipykernel (scripts/packages.txt, [test])")
         return 1
     with tempfile.TemporaryDirectory(prefix="reprise_python_") as scratch:
-        environment = pathlib.Path(scratch) / "venv"
-        # pip writes into the sources.
-        sources = shutil.copytree(program.ROOT / "report" / "python", pathlib.Path(scratch) / "python")
-        subprocess.run([python, "-m", "venv", "--system-site-packages", environment], check=True)
-        subprocess.run([environment / "bin" / "pip", "install", "--quiet", "--no-index", "--no-deps",
-                        "--no-build-isolation", "--disable-pip-version-check", sources], check=True)
-        # Debian's notebook kernel is Debian's Python, which does not have the package.
-        subprocess.run([environment / "bin" / "python", "-m", "ipykernel", "install", "--prefix", environment],
-                       check=True, capture_output=True)
-        return subprocess.run([environment / "bin" / "python", __file__, program.REPRISE, "--inside"], cwd=scratch,
-                              env={**os.environ, "HOME": scratch, "PYTHONDONTWRITEBYTECODE": "1"},
-                              check=False).returncode
+        return subprocess.run([python, __file__, program.REPRISE, "--inside"], cwd=scratch,
+                              env={**os.environ, "HOME": scratch, "PYTHONDONTWRITEBYTECODE": "1",
+                                   "PYTHONPATH": str(program.ROOT / "report" / "python")}, check=False).returncode
 
 
 def inside():

@@ -2,8 +2,9 @@
 import contextlib
 import hashlib
 import json
-import pathlib
 import sqlite3
+import subprocess
+import sys
 import unittest
 import warnings
 
@@ -11,6 +12,7 @@ import made
 import numpy
 import pandas
 import reprise
+from reprise import run_schema
 
 
 def digest(directory):
@@ -238,7 +240,7 @@ class Damage(unittest.TestCase):
 
 class Schemas(unittest.TestCase):
     def test_another_version_is_refused(self):
-        version = reprise.run_schema.VERSION
+        version = run_schema.VERSION
         for other in (version - 1, version + 1):
             path = made.copy(made.dry_run(), f"version{other}")
             made.change(path / "run.sqlite", f"PRAGMA user_version={other}")
@@ -250,19 +252,19 @@ class Schemas(unittest.TestCase):
         for file, absent in (("rank0.sqlite", set()), ("run.sqlite", {"node_info", "records"})):
             with contextlib.closing(sqlite3.connect(made.real_run() / file)) as database:
                 there = {name for name, in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
-                self.assertEqual(there, set(reprise.run_schema.TABLES) - absent)
+                self.assertEqual(there, set(run_schema.TABLES) - absent)
                 for name in there:
                     columns = [column[1] for column in database.execute(f"PRAGMA table_info({name})")]
-                    self.assertEqual(columns, [column.name for column in reprise.run_schema.TABLES[name]])
-                self.assertEqual(database.execute("PRAGMA user_version").fetchone()[0], reprise.run_schema.VERSION)
+                    self.assertEqual(columns, [column.name for column in run_schema.TABLES[name]])
+                self.assertEqual(database.execute("PRAGMA user_version").fetchone()[0], run_schema.VERSION)
 
 
-class Sources(unittest.TestCase):
-    def test_one_version(self):
-        root = pathlib.Path(made.program.ROOT)
-        self.assertIn(f'version = "{made.reprise("--version").split()[1]}"',
-                      (root / "report" / "python" / "pyproject.toml").read_text())
+class WithoutPandas(unittest.TestCase):
+    """The wheel does not bring pandas: `import reprise` works, and what needs it says how to get it."""
 
-    def test_capture_is_installed_too(self):
-        import reprise_capture  # pylint: disable=import-outside-toplevel
-        self.assertTrue(callable(reprise_capture.start))
+    def test_way_out(self):
+        code = ("import sys; sys.modules['pandas'] = None; import reprise, reprise_capture\n"
+                "assert 'Run' in dir(reprise), dir(reprise)\nreprise.DamagedWarning\nreprise.Run")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"reprise\.Run needs .*pandas is missing: pip install 'reprise-trace\[analysis\]'")

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# What scripts/bundle puts together. Each function takes the bundle's directory.
+# What scripts/bundle puts together, and in part the wheel (scripts/lib/wheel_files.sh). Functions take the bundle's directory, where
+# nothing else is said.
 
 # The machine's own, always: the C library, and the loader that belongs to it.
 is_glibc() {
@@ -31,6 +32,7 @@ copy_open_mpi() {
   mkdir -p "$1/lib/pmix2/lib"
   cp -r "$from/pmix" "$1/lib/pmix2/lib/pmix"
   cp -r "$from/../share" "$1/lib/pmix2/share"
+  printf 'openmpi-bin\nlibopenmpi3\nlibpmix2\n' >>"$1/share/licences/packages"
 }
 
 # What the programs and plug-ins need, and what that needs in turn. oneDNN is opened at run time.
@@ -77,21 +79,21 @@ owner_of() {
   { dpkg-query -S "$path" "${path#/usr}" 2>/dev/null || true; } | head -n 1 | cut -d: -f1
 }
 
-# Licence texts of all that is inside, compiled in from headers too, and where the sources are.
+# copy_licences DIRECTORY: licence texts of the packages in DIRECTORY/packages and of what is compiled in from headers, and where
+# the sources are.
 copy_licences() {
-  local package list=$1/share/licences/packages
+  local package list=$1/packages
   {
     cat "$list"
-    printf 'openmpi-bin\nlibopenmpi3\nlibpmix2\n'
     awk '/^\[/ {on = ($0 == "[build]")} on && (/-dev$/ || /-headers$/ || /^node-/)' scripts/packages.txt
   } | sort -u | while read -r package; do
-    cp -L "/usr/share/doc/$package/copyright" "$1/share/licences/$package.txt"
+    cp -L "/usr/share/doc/$package/copyright" "$1/$package.txt"
     dpkg-query -W -f "\${Package} \${Version} (source \${source:Package} \${source:Version})\n" "$package"
-  done >"$1/share/licences/packages.txt"
+  done >"$1/packages.txt"
   rm "$list"
-  grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$1/share/licences" | sort -u |
+  grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$1" | sort -u |
     while read -r package; do
-      if [ -f "$package" ]; then cp -L "$package" "$1/share/licences/$(basename "$package")"; fi
+      if [ -f "$package" ]; then cp -L "$package" "$1/$(basename "$package")"; fi
     done
 }
 
