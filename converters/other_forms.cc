@@ -55,8 +55,6 @@ constexpr NamedForm kNames[] = {
     {".qdrep", "a report of Nsight Systems"},
     {".qdstrm", "a report of Nsight Systems"},
     {".ncu-rep", "a report of Nsight Compute"},
-    {".pftrace", "a trace of Perfetto"},
-    {".perfetto-trace", "a trace of Perfetto"},
     {".pb", "a protocol buffer"},
 };
 

@@ -87,8 +87,9 @@ inline constexpr auto kClockFields = std::tuple{
 
 // clang-format on
 
-// But for version, steps, ranges, index_ranges, groups, machine, placement, diagnostics and link.
-static_assert(MemberRows(kHeaderFields) + MemberRows(kClockFields) + 9 ==
+// But for version, steps, ranges, index_ranges, samples, groups, machine, placement, diagnostics
+// and link.
+static_assert(MemberRows(kHeaderFields) + MemberRows(kClockFields) + 10 ==
                   MemberCount<TraceMetadata>(),
               "a member of TraceMetadata has no row");
 static_assert(MemberRows(kMachineFields) == MemberCount<RecordedMachine>(),

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <type_traits>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -71,6 +73,51 @@ std::vector<Range> RangesOf(const HeaderLists& lists) {
   return ranges;
 }
 
+// A name, a device and a count for each series; times and values one series after the other.
+void AddSamples(const std::vector<SampledSeries>& samples, HeaderLists& lists) {
+  for (const SampledSeries& series : samples) {
+    lists.sample_names.emplace_back(Name(series.quantity));
+    lists.sample_devices.push_back(series.device);
+    lists.sample_counts.push_back(static_cast<std::int64_t>(series.times_ns.size()));
+    lists.sample_times_ns.insert(lists.sample_times_ns.end(), series.times_ns.begin(),
+                                 series.times_ns.end());
+    lists.sample_millionths.insert(lists.sample_millionths.end(), series.millionths.begin(),
+                                   series.millionths.end());
+  }
+}
+
+// Damaged lists end where they stop to fit. A series of a name that is not known, or of one that
+// was there, is left out.
+std::vector<SampledSeries> SamplesOf(const HeaderLists& lists) {
+  std::vector<SampledSeries> samples;
+  const std::size_t all =
+      std::min({lists.sample_times_ns.size(), lists.sample_millionths.size(), kMaxSamples});
+  const std::size_t series = std::min(
+      {lists.sample_names.size(), lists.sample_devices.size(), lists.sample_counts.size()});
+  std::set<std::pair<std::int64_t, std::string>> known;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < series; ++i) {
+    const std::int64_t count = lists.sample_counts[i];
+    if (count < 0 || static_cast<std::size_t>(count) > all - at) {
+      break;
+    }
+    const auto begin = static_cast<std::ptrdiff_t>(at);
+    const auto end = begin + static_cast<std::ptrdiff_t>(count);
+    at = static_cast<std::size_t>(end);
+    const auto quantity = ParseName<SampledQuantity>(lists.sample_names[i]);
+    if (!quantity || !known.emplace(lists.sample_devices[i], lists.sample_names[i]).second) {
+      continue;
+    }
+    samples.push_back(
+        {.quantity = *quantity,
+         .device = static_cast<std::int32_t>(lists.sample_devices[i]),
+         .times_ns = {lists.sample_times_ns.begin() + begin, lists.sample_times_ns.begin() + end},
+         .millionths = {lists.sample_millionths.begin() + begin,
+                        lists.sample_millionths.begin() + end}});
+  }
+  return samples;
+}
+
 // The numbers of a link and of its threads as they are kept in files: append only.
 void ForEachNumber(auto& link, auto visit) {
   visit(link.matched);
@@ -134,6 +181,7 @@ HeaderLists ListsOf(const TraceMetadata& metadata) {
   for (const IndexRange& range : metadata.index_ranges) {
     lists.index_ranges.insert(lists.index_ranges.end(), {range.incarnation, range.low, range.high});
   }
+  AddSamples(metadata.samples, lists);
   AddGroups(metadata.groups, lists);
   for (const auto& [counter, count] : metadata.diagnostics) {
     lists.diagnostics_names.push_back(counter);
@@ -155,6 +203,7 @@ void SetLists(const HeaderLists& lists, TraceMetadata& metadata) {
   for (std::size_t i = 0; i + 2 < numbers.size(); i += 3) {
     metadata.index_ranges.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});
   }
+  metadata.samples = SamplesOf(lists);
   metadata.groups = GroupsOf(lists);
   const std::size_t counters =
       std::min(lists.diagnostics_names.size(), lists.diagnostics_counts.size());

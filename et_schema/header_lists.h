@@ -17,6 +17,11 @@ struct HeaderLists {
   std::vector<std::string> range_names;
   std::vector<std::int64_t> ranges;
   std::vector<std::int64_t> index_ranges;
+  std::vector<std::string> sample_names;
+  std::vector<std::int64_t> sample_devices;
+  std::vector<std::int64_t> sample_counts;
+  std::vector<std::int64_t> sample_times_ns;
+  std::vector<std::int64_t> sample_millionths;
   std::vector<std::string> group_ids;
   std::vector<std::string> group_descriptions;
   std::vector<std::int64_t> group_sizes;
@@ -41,6 +46,13 @@ inline constexpr auto kRangeLists = std::tuple{
     HeaderField<&HeaderLists::ranges>{.name = "ranges", .written = Always()}};
 inline constexpr auto kIndexRangeLists = std::tuple{
     HeaderField<&HeaderLists::index_ranges>{.name = "index_ranges", .written = Always()}};
+inline constexpr auto kSampleLists = std::tuple{
+    HeaderField<&HeaderLists::sample_names>{.name = "sample_names", .written = Always()},
+    HeaderField<&HeaderLists::sample_devices>{.name = "sample_devices", .written = Always()},
+    HeaderField<&HeaderLists::sample_counts>{.name = "sample_counts", .written = Always()},
+    HeaderField<&HeaderLists::sample_times_ns>{.name = "sample_times_ns", .written = Always()},
+    HeaderField<&HeaderLists::sample_millionths>{
+        .name = "sample_millionths", .written = Always()}};
 inline constexpr auto kGroupLists = std::tuple{
     HeaderField<&HeaderLists::group_ids>{.name = "group_ids", .written = Always()},
     HeaderField<&HeaderLists::group_descriptions>{
@@ -58,8 +70,9 @@ inline constexpr auto kLinkLists = std::tuple{
     HeaderField<&HeaderLists::link_threads>{.name = "link_threads", .written = Always()},
     HeaderField<&HeaderLists::link_unmatched>{.name = "link_unmatched", .written = Always()}};
 // clang-format on
-inline constexpr auto kHeaderLists = std::tuple_cat(kStepLists, kRangeLists, kIndexRangeLists,
-                                                    kGroupLists, kDiagnosticsLists, kLinkLists);
+inline constexpr auto kHeaderLists =
+    std::tuple_cat(kStepLists, kRangeLists, kIndexRangeLists, kSampleLists, kGroupLists,
+                   kDiagnosticsLists, kLinkLists);
 static_assert(MemberRows(kHeaderLists) == MemberCount<HeaderLists>(),
               "a member of HeaderLists has no row");
 

@@ -23,6 +23,7 @@ REPRISE_JSON_FIELDS(Actor, kind, id, device)
 REPRISE_JSON_FIELDS(Step, name, start_ns, duration_ns)
 REPRISE_JSON_FIELDS(Range, name, thread, start_ns, duration_ns, step)
 REPRISE_JSON_FIELDS(IndexRange, incarnation, low, high)
+REPRISE_JSON_FIELDS(SampledSeries, quantity, device, times_ns, millionths)
 REPRISE_JSON_FIELDS(ProcessGroup, id, description, ranks)
 inline void to_json(Json& json, const Dependency& dep) {
   json = {{"id", dep.node_id}, {"reason", dep.reason}, {"inferred", dep.inferred}};
@@ -143,6 +144,8 @@ Json HeaderJson(const TraceMetadata& metadata) {
                        {14, "diagnostics", CountersJson},
                        {100, "index_ranges", [](const Header& of) { return Json(of.index_ranges); },
                         [](const Header& of) { return of.index_ranges.empty(); }},
+                       {100, "samples", [](const Header& of) { return Json(of.samples); },
+                        [](const Header& of) { return of.samples.empty(); }},
                        {101, "groups", [](const Header& of) { return Json(of.groups); },
                         [](const Header& of) { return of.groups.empty(); }},
                        {102, "placement", [](const Header& of) { return ToJson(of.placement); },

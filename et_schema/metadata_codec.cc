@@ -95,6 +95,7 @@ void FillMetadata(const TraceMetadata& m, WireBuffer& out) {
   put(kStepLists, lists);
   put_if(!m.ranges.empty(), kRangeLists);
   put_if(!m.index_ranges.empty(), kIndexRangeLists);
+  put_if(!m.samples.empty(), kSampleLists);
   put_if(!m.groups.empty(), kGroupLists);
   put(kDiagnosticsLists, lists);
   put_if(!m.link.method.empty(), kLinkLists);

@@ -182,6 +182,47 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 
+// What a capture may sample of a device beside its nodes: names of a run's metrics, which are in
+// files: append only.
+enum class SampledQuantity : std::uint8_t {
+  kPower,
+  kTemperature,
+  kSmClock,
+  kMemoryClock,
+  kFanSpeed,
+  kSmActivity,      // share of cycles in which its multiprocessors had work
+  kMemoryActivity,  // share of its memory's peak bandwidth
+  kMemoryReads,     // of that, reads
+  kMemoryWrites,    // of that, writes
+  kPcieActivity,    // share of its PCIe link's peak bandwidth
+};
+REPRISE_NAMES(SampledQuantity, "power", "temperature", "sm_clock", "memory_clock", "fan_speed",
+              "sm_activity", "memory_activity", "memory_reads", "memory_writes", "pcie_activity");
+// "watts", "celsius", "hertz", "fraction".
+[[nodiscard]] constexpr std::string_view UnitOf(SampledQuantity quantity) {
+  switch (quantity) {
+    case SampledQuantity::kPower:
+      return "watts";
+    case SampledQuantity::kTemperature:
+      return "celsius";
+    case SampledQuantity::kSmClock:
+    case SampledQuantity::kMemoryClock:
+      return "hertz";
+    default:
+      return "fraction";
+  }
+}
+
+struct SampledSeries {
+  SampledQuantity quantity{};
+  std::int32_t device = 0;               // as Actor::device
+  std::vector<std::int64_t> times_ns;    // ascending; relative to the base, as Node::start_ns
+  std::vector<std::int64_t> millionths;  // parallel: of the quantity's unit
+  bool operator==(const SampledSeries&) const = default;
+};
+// Samples of all series of a file: files hold no more, and readers take no more.
+inline constexpr std::size_t kMaxSamples = 4'194'304;
+
 // What a rank of the recorded job ran on, as its capture says; empty and 0 where it does not.
 struct RecordedMachine {
   std::string processor;     // "AMD EPYC 7742 64-Core Processor"
@@ -213,6 +254,7 @@ struct TraceMetadata {
   std::vector<Step> steps;
   std::vector<Range> ranges;             // by start; callers before what they enclose
   std::vector<IndexRange> index_ranges;  // by incarnation, each once
+  std::vector<SampledSeries> samples;    // by device and quantity, each once
   // Where the file was written alone, without a comm_groups.json: those that this rank knows. Ids
   // follow from the content, so that files of one job agree.
   std::vector<ProcessGroup> groups;

@@ -53,6 +53,7 @@ inline constexpr SharedField kOtherFields[] = {
     {.name = "step_times", .sharing = Own(Field::kStepTimes, "kd", "kkk")},
     {.name = "ranges", .sharing = Own(Field::kRanges, "kmd", "mdd")},
     {.name = "index_ranges", .sharing = Own(Field::kIndexRanges, "md", "mdd")},
+    {.name = "samples", .sharing = Own(Field::kSamples, "md", "mmd")},
     {.name = "group_description", .sharing = Own(Field::kGroupDescription, "kmd", "ddd")},
     {.name = "group_ranks", .sharing = Own(Field::kGroupRanks, "k", "kkk")},
     {.name = "diagnostics", .sharing = Own(Field::kDiagnostics, "kd", "ddd")},

@@ -87,8 +87,9 @@ enum class Field : std::uint8_t {
   kUntracedPageFaults,
   kUntimed,
   kCommSendEnd,
+  kSamples,
 };
-inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kCommSendEnd) + 1;
+inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kSamples) + 1;
 
 // How a value is kept where a policy says keep.
 enum class Kept : std::uint8_t {

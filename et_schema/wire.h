@@ -1,4 +1,5 @@
-// Protobuf's wire format, read in place. Only et_schema sees this.
+// Protobuf's wire format, read in place. For et_schema, and for packets of Perfetto
+// (converters/pytorch/perfetto).
 //
 // Reading traces is what this program does all day: protobuf's generated parser builds a string per
 // attribute name and a message per attribute (2-4 us a node, measured); this cursor hands out views

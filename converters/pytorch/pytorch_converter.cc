@@ -14,6 +14,7 @@
 #include "converters/pytorch/files/capture_files.h"
 #include "converters/pytorch/groups/group_table.h"
 #include "converters/pytorch/host/tensor_ranges.h"
+#include "converters/pytorch/kineto/counters.h"
 #include "converters/pytorch/node_writer.h"
 #include "converters/pytorch/rank/identity.h"
 #include "core/parallel.h"
@@ -80,6 +81,7 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   metadata.steps = rank.steps;
   metadata.ranges = rank.ranges;
   metadata.index_ranges = FindIndexRanges(rank.host);
+  metadata.samples = SeriesOf(rank.kineto.counters, rank.base_ns);
   if (rank.kineto.untimed) {
     for (Step& step : metadata.steps) {
       step.start_ns = step.duration_ns = 0;

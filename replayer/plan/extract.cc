@@ -155,6 +155,7 @@ class Extraction {
     TraceMetadata metadata = graph_.metadata();
     metadata.steps.clear();
     metadata.ranges.clear();
+    KeepSamples(metadata);
     for (std::size_t k = 0; k < spans_.size(); ++k) {
       for (Step step : selection_.pieces[k].steps) {
         if (selection_.is_range) {
@@ -169,6 +170,24 @@ class Extraction {
       metadata.untraced_step_ns = metadata.untraced_page_faults = -1;
     }
     return metadata;
+  }
+
+  // Those within the pieces, which move as nodes do.
+  void KeepSamples(TraceMetadata& metadata) const {
+    for (SampledSeries& series : metadata.samples) {
+      SampledSeries kept{.quantity = series.quantity, .device = series.device};
+      for (const Span& span : spans_) {
+        for (std::size_t i = 0; i < series.times_ns.size(); ++i) {
+          if (series.times_ns[i] >= span.start_ns && series.times_ns[i] <= span.end_ns) {
+            kept.times_ns.push_back(series.times_ns[i] - span.shift_ns);
+            kept.millionths.push_back(series.millionths[i]);
+          }
+        }
+      }
+      series = std::move(kept);
+    }
+    std::erase_if(metadata.samples,
+                  [](const SampledSeries& series) { return series.times_ns.empty(); });
   }
 
   const Graph& graph_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,50 @@ std::vector<CollectiveInfo> TransfersIn(const Graph& graph, const Plan& plan,
   return infos;
 }
 
+// The rank's devices that its capture sampled. A device that the capture does not place has a name
+// of the rank's own.
+void AddSamples(const TraceMetadata& metadata, const RankClock& clock, RankData& data) {
+  std::set<std::int32_t> devices;
+  for (const SampledSeries& series : metadata.samples) {
+    devices.insert(series.device);
+  }
+  const std::string bus_id =
+      devices.size() == 1 ? NormalizePciBusId(metadata.placement.pci_bus_id) : std::string();
+  const auto name = [&](std::int32_t device) {
+    return bus_id.empty() ? fmt::format("rank-{}-gpu-{}", metadata.rank, device)
+                          : fmt::format("gpu-{}", bus_id);
+  };
+  constexpr const char* kSource = "capture";
+  for (const std::int32_t device : devices) {
+    // By one of the two, what is sampled is known to be what the rank computes on.
+    const std::string own = bus_id.empty() ? name(device) : std::string();
+    data.devices.push_back({.device = name(device),
+                            .backend = kSource,
+                            .name = metadata.machine.device,
+                            .uuid = own,
+                            .pci_bus_id = bus_id,
+                            .placement = metadata.placement.device});
+    data.meters.push_back({.device = name(device),
+                           .source = kSource,
+                           .name = metadata.machine.device,
+                           .uuid = own,
+                           .pci_bus_id = bus_id});
+  }
+  for (const SampledSeries& series : metadata.samples) {
+    const auto id = static_cast<std::int32_t>(data.metrics.size());
+    data.metrics.push_back({.id = id,
+                            .name = std::string(Name(series.quantity)),
+                            .unit = std::string(UnitOf(series.quantity)),
+                            .device = name(series.device),
+                            .source = kSource});
+    for (std::size_t i = 0; i < series.times_ns.size(); ++i) {
+      data.samples.push_back({.metric = id,
+                              .time_ns = clock.Map(series.times_ns[i]),
+                              .value = static_cast<double>(series.millionths[i]) * 1e-6});
+    }
+  }
+}
+
 RankFacts FactsOf(const Graph& graph) {
   RankFacts facts = TraceFacts(graph, /*times=*/true);
   const RecordedMachine& machine = graph.metadata().machine;
@@ -77,7 +122,8 @@ Result<RankData> RankOf(const Graph& graph, const Groups& groups, std::int64_t o
   REPRISE_ASSIGN(std::vector<NodeOrigin> origins, OriginsOf(graph));
   const RankClock clock = RankClock::Of(graph.metadata(), origin_ns);
   const RecordedTimes times = RecordedTimesOf(graph, clock);
-  RankData data{.nodes = DescribeNodes(graph, plan),
+  RankData data{.rank = graph.metadata().rank,
+                .nodes = DescribeNodes(graph, plan),
                 .origins = std::move(origins),
                 .weights = CountWeights(graph),
                 .placement = graph.metadata().placement,
@@ -95,7 +141,24 @@ Result<RankData> RankOf(const Graph& graph, const Groups& groups, std::int64_t o
                             .start_ns = times.start_ns[i],
                             .duration_ns = graph.duration_ns(i)});
   }
+  AddSamples(graph.metadata(), clock, data);
   return data;
+}
+
+// Two ranks on one device both sampled it: the first is enough.
+void LeaveOutTwice(RankData& data, std::set<std::pair<std::string, std::string>>& metered) {
+  std::erase_if(data.meters, [&](const MeteredDevice& meter) {
+    const bool again = !metered.emplace(data.host, meter.device).second;
+    if (again) {
+      std::set<std::int32_t> ids;
+      std::erase_if(data.metrics, [&](const Metric& metric) {
+        return metric.device == meter.device && ids.insert(metric.id).second;
+      });
+      std::erase_if(data.samples,
+                    [&](const Sample& sample) { return ids.contains(sample.metric); });
+    }
+    return again;
+  });
 }
 
 }  // namespace
@@ -137,12 +200,14 @@ Result<RunData> ReadRecordedRun(const std::string& path) {
   const std::int64_t origin_ns = OriginNs(pointers);
   const Groups groups = set.Groups();
   const auto ranks = static_cast<std::size_t>(files.rbegin()->first) + 1;
+  std::set<std::pair<std::string, std::string>> metered;  // host and device
   manifest.hosts.resize(ranks);
   manifest.devices.resize(ranks);
   for (const auto& [rank, file] : files) {
     const Graph& graph = *pointers[run.ranks.size()];
     REPRISE_ASSIGN(RankData data, RankOf(graph, groups, origin_ns));
     data.rank = rank;
+    LeaveOutTwice(data, metered);
     manifest.hosts[static_cast<std::size_t>(rank)] = data.host;
     manifest.devices[static_cast<std::size_t>(rank)] = data.facts.device;
     manifest.untraced_step_ns =

@@ -580,7 +580,6 @@ TEST_F(Reading, OtherFormsAreNamed) {
     EXPECT_THAT(OtherForm("x.json", head), HasSubstr(said));
   }
   EXPECT_THAT(OtherForm("x.nsys-rep", "NSYS"), HasSubstr("Nsight Systems"));
-  EXPECT_THAT(OtherForm("x.pftrace", "\n\x08"), HasSubstr("Perfetto"));
   EXPECT_EQ(OtherForm("x.json", "{\"traceEvents\": ["), "");
 }
 

@@ -99,6 +99,8 @@ std::vector<std::pair<std::string, TraceMetadata>> HeaderSamples() {
   lists.steps = {{"a step", 1, 2}};
   lists.ranges = {{"forward", 1, -5, 60, 0}};
   lists.index_ranges = {{3, -1, 9}};
+  lists.samples = {{SampledQuantity::kPower, 1, {-5, 10}, {412'500'000, 0}},
+                   {SampledQuantity::kSmClock, 1, {7}, {1'410'000'000'000'000}}};
   lists.groups = {{.id = "1", .description = "tp", .ranks = {0, 1}}};
   lists.diagnostics = {{"orphan", 3}};
   lists.link = {.method = "alignment",

@@ -91,7 +91,7 @@ class CaptureFinder {
       files_.push_back(std::move(file));
     } else if (IsUnfinishedName(name)) {
       unfinished_.push_back(file.path);
-    } else if (IsJsonName(name)) {
+    } else if (IsCaptureName(name)) {
       others_.push_back(std::move(file));
     } else if (entry.is_regular_file(error) && not_json_.size() < 16) {
       not_json_.push_back(file.path);
@@ -187,8 +187,8 @@ class CaptureFinder {
     }
     return BadInput(fmt::format(
         "{}: no captures here: expected rank<N>.et.json and rank<N>.kineto.json, or other JSON "
-        "files of PyTorch's host trace (\"schema\", \"nodes\") and profiler (\"traceEvents\"), "
-        "each perhaps with .gz or .zst{}",
+        "files of PyTorch's host trace (\"schema\", \"nodes\") and profiler (\"traceEvents\", or "
+        "Perfetto's packets as .pftrace), each perhaps with .gz or .zst{}",
         directory_, seen));
   }
 
@@ -249,7 +249,7 @@ class CaptureFinder {
   const CaptureChoice& choice_;
   Diagnostics& diagnostics_;
   std::vector<CapturedFile> files_;   // of captures
-  std::vector<CapturedFile> others_;  // JSON of other names
+  std::vector<CapturedFile> others_;  // JSON or packets, of other names
   std::vector<std::string> looked_into_, not_json_, unfinished_;
 };
 
@@ -276,7 +276,7 @@ bool LooksLikeCapture(const std::string& path) {
       return true;
     }
     if (own ? own->kind != CaptureKind::kMeta
-            : IsJsonName(name) && left-- > 0 && sniff(it->path().string())) {
+            : IsCaptureName(name) && left-- > 0 && sniff(it->path().string())) {
       return true;
     }
   }

@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <system_error>
 #include <utility>
 
+#include "converters/pytorch/perfetto/packets.h"
+
 namespace reprise::pytorch {
 namespace {
 
+constexpr std::string_view kEndings[] = {".json", ".pftrace"};
 constexpr std::string_view kDigits = "0123456789";
 
 std::string_view WithoutPacking(std::string_view name) {
@@ -75,7 +79,10 @@ constexpr std::int64_t kLargestNs = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-bool IsJsonName(std::string_view file_name) { return WithoutPacking(file_name).ends_with(".json"); }
+bool IsCaptureName(std::string_view file_name) {
+  const std::string_view name = WithoutPacking(file_name);
+  return std::ranges::any_of(kEndings, [&](std::string_view end) { return name.ends_with(end); });
+}
 
 std::optional<NamedCapture> ParseOwnName(std::string_view file_name) {
   constexpr std::string_view kPrefix = "rank";
@@ -129,7 +136,7 @@ std::int32_t RankInName(std::string_view name) {
     const std::size_t at = name.rfind(mark);
     if (found < 0 && at != std::string_view::npos && (at == 0 || !IsLetter(name[at - 1]))) {
       const std::int32_t rank = LeadingNumber(name.substr(at + mark.size()), rest);
-      found = rank >= 0 && rest == ".json" ? rank : found;
+      found = rank >= 0 && std::ranges::find(kEndings, rest) != std::end(kEndings) ? rank : found;
     }
   }
   return found;
@@ -153,6 +160,12 @@ NumberedName NumbersIn(std::string_view name) {
 
 FileHead SniffText(std::string_view head) {
   FileHead out;
+  if (const auto packets = SniffPerfetto(head)) {
+    out.kind = CaptureKind::kKineto;
+    out.process = packets->process;
+    out.start_ns = packets->start_ns;
+    return out;
+  }
   const std::size_t brace = head.find_first_not_of(" \n\r\t");
   if (brace == std::string_view::npos || (head[brace] != '{' && head[brace] != '[')) {
     return out;

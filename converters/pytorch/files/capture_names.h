@@ -34,10 +34,10 @@ struct NumberedName {
 };
 [[nodiscard]] NumberedName NumbersIn(std::string_view name);
 
-// Whether it ends as JSON does: .json, .json.gz, .json.zst.
-[[nodiscard]] bool IsJsonName(std::string_view file_name);
+// Whether it ends as a capture does: .json or .pftrace, each perhaps with .gz or .zst.
+[[nodiscard]] bool IsCaptureName(std::string_view file_name);
 
-// What the first bytes of a file's text say of it.
+// What the first bytes of a file's text, or of its packets, say of it.
 struct FileHead {
   CaptureKind kind = CaptureKind::kOther;
   std::int32_t rank = -1;      // of "distributedInfo"; -1: not known
@@ -47,7 +47,7 @@ struct FileHead {
 };
 
 // "schema" and "nodes" make a host trace, "traceEvents" (or what comes before it) Kineto's, as does
-// a list of Chrome's events.
+// a list of Chrome's events, and packets of Perfetto.
 [[nodiscard]] FileHead SniffText(std::string_view head);
 
 }  // namespace reprise::pytorch

@@ -30,7 +30,7 @@ struct CommAttributes {
   std::optional<std::int64_t> in_elements, out_elements;
   std::vector<std::int64_t> in_splits, out_splits;  // written as strings: "[134, 146]"
   bool splits_cut = false;  // Kineto shortened a list with "...": nothing of it is known
-  bool async = false;       // host traces: a bool declared as string
+  bool async = false;       // false: blocking, or not recorded
   // Within the group: the root of a rooted collective, the peer of a send or receive, else itself.
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> source, destination;  // "Src Rank", "Dst Rank": global

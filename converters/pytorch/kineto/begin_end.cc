@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 namespace reprise::pytorch {
@@ -13,6 +13,8 @@ constexpr std::int64_t kOpenNs = INT64_MIN;
 
 std::int64_t& EndOf(const EventHalf& half, KinetoTrace& trace, std::vector<OtherEvent>& others) {
   switch (half.list) {
+    case EventHalf::List::kModules:
+      return trace.modules[half.index].end_ns;
     case EventHalf::List::kCalls:
       return trace.device.calls[half.index].end_ns;
     case EventHalf::List::kDevice:
@@ -24,6 +26,36 @@ std::int64_t& EndOf(const EventHalf& half, KinetoTrace& trace, std::vector<Other
   }
 }
 
+// Ends the slices of which both halves are there, and removes them from the halves.
+void JoinSlices(std::vector<EventHalf>& halves, KinetoTrace& trace,
+                std::vector<OtherEvent>& others) {
+  std::unordered_map<std::int64_t, std::size_t> begins;
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    if (halves[i].begins && halves[i].slice >= 0) {
+      begins.try_emplace(halves[i].slice, i);
+    }
+  }
+  if (begins.empty()) {
+    return;
+  }
+  std::vector<bool> joined(halves.size());
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    const EventHalf& end = halves[i];
+    const auto found = end.begins ? begins.end() : begins.find(end.slice);
+    if (found == begins.end() || halves[found->second].at_ns > end.at_ns) {
+      continue;
+    }
+    const EventHalf& begin = halves[found->second];
+    if (begin.list != EventHalf::List::kNone) {
+      EndOf(begin, trace, others) = end.at_ns;
+    }
+    joined[i] = joined[found->second] = true;
+    begins.erase(found);
+  }
+  std::size_t i = 0;
+  std::erase_if(halves, [&](const EventHalf&) { return joined[i++]; });
+}
+
 }  // namespace
 
 void JoinHalves(const std::string& path, std::vector<EventHalf>& halves, KinetoTrace& trace,
@@ -31,6 +63,7 @@ void JoinHalves(const std::string& path, std::vector<EventHalf>& halves, KinetoT
   if (halves.empty()) {
     return;
   }
+  JoinSlices(halves, trace, others);
   std::stable_sort(halves.begin(), halves.end(), [](const EventHalf& a, const EventHalf& b) {
     return std::pair(a.row, a.at_ns) < std::pair(b.row, b.at_ns);
   });
@@ -66,6 +99,7 @@ void JoinHalves(const std::string& path, std::vector<EventHalf>& halves, KinetoT
   drop_open();
   halves.clear();
   std::erase_if(trace.events, [](const auto& event) { return event.end_ns == kOpenNs; });
+  std::erase_if(trace.modules, [](const auto& call) { return call.end_ns == kOpenNs; });
   std::erase_if(trace.device.calls, [](const auto& call) { return call.end_ns == kOpenNs; });
   std::erase_if(trace.device.events, [](const auto& event) { return event.end_ns == kOpenNs; });
   std::erase_if(others, [](const auto& other) { return other.event.end_ns == kOpenNs; });

@@ -69,8 +69,9 @@ std::int64_t ArgumentOr(const JsonMember& args, std::initializer_list<std::strin
   return fallback;
 }
 
+// PyTorch may show work of a graph on a row of its own; "original_stream" is where it ran.
 std::int64_t StreamOr(const JsonMember& args, std::int64_t fallback) {
-  return ArgumentOr(args, {"stream", "Stream Id", "Physic Stream Id"}, fallback);
+  return ArgumentOr(args, {"original_stream", "stream", "Stream Id", "Physic Stream Id"}, fallback);
 }
 
 void AddSync(element event, DeviceTrace& trace) {
@@ -242,6 +243,7 @@ std::unique_ptr<CommAttributes> ReadCommAttributes(element args) {
   comm->source = IntegerIn(args["Src Rank"]);
   comm->destination = IntegerIn(args["Dst Rank"]);
   comm->sequence = IntegerIn(args["Seq"]);
+  comm->async = GetOr(args["Is asynchronized op"], false);
   return comm;
 }
 

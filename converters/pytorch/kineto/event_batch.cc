@@ -1,6 +1,9 @@
 #include "converters/pytorch/kineto/event_batch.h"
 
+#include <cmath>
+
 #include "converters/json_members.h"
+#include "converters/pytorch/kineto/counters.h"
 #include "converters/pytorch/kineto/kineto_host.h"
 #include "converters/pytorch/kineto/shape_hash.h"
 
@@ -46,12 +49,17 @@ bool EventBatch::Read(element root, const RawNumbers& raw) {
   }
   if (form == "E") {
     const auto at_ns = ReadMicroseconds(start, "ts", raw);
-    part_.halves.push_back({.row = part_.rows.Find(process, thread), .at_ns = at_ns.value_or(0)});
+    part_.halves.push_back({.row = part_.rows.Find(process, thread),
+                            .at_ns = at_ns.value_or(0),
+                            .slice = GetOr(root["slice"], kNone)});
     return at_ns.has_value();
   }
   if ((form == "s" || form == "f") && TextOr(kind) == "async_npu") {
     AddArrow(form == "s", root["id"], part_.rows.Find(process, thread), start, raw);
     return true;
+  }
+  if (form == "C") {
+    return AddCounter(TextOr(named), process, start, args, raw);
   }
   const bool begins = form == "B";
   if (form != "X" && !begins) {
@@ -71,8 +79,10 @@ bool EventBatch::Read(element root, const RawNumbers& raw) {
   if (begins) {
     const auto at_ns = ReadMicroseconds(start, "ts", raw);
     span = {at_ns.value_or(0), at_ns.value_or(0)};
-    part_.halves.push_back(
-        {.begins = true, .row = part_.rows.Find(process, thread), .at_ns = span.start_ns});
+    part_.halves.push_back({.begins = true,
+                            .row = part_.rows.Find(process, thread),
+                            .at_ns = span.start_ns,
+                            .slice = GetOr(root["slice"], kNone)});
     if (ignored || !has_name || !at_ns) {
       return ignored;
     }
@@ -162,6 +172,33 @@ void EventBatch::AddArrow(bool begins, const JsonMember& id, std::int32_t row,
   }
 }
 
+// {"ph": "C", "name": "Power (W)", "pid": "GPU 0 Counters", "ts": …, "args": {"": 412.5}}
+bool EventBatch::AddCounter(std::string_view name, const JsonMember& process,
+                            const JsonMember& start, const JsonMember& args,
+                            const RawNumbers& raw) {
+  const auto counter = FindCounter(name);
+  const auto device = counter ? CounterDevice(TextOr(process)) : std::nullopt;
+  simdjson::dom::object values;
+  if (!device || args.get(values) != simdjson::SUCCESS || values.size() != 1) {
+    ++part_.counters_left_out[std::string(name)];
+    return true;
+  }
+  double value = 0;
+  const auto at_ns = ReadMicroseconds(start, "ts", raw);
+  if (!at_ns || (*values.begin()).value.get(value) != simdjson::SUCCESS) {
+    return false;
+  }
+  const double millionths = value * counter->per_unit * 1e6;
+  if (!(std::abs(millionths) < 9e18)) {  // nor NaN
+    return false;
+  }
+  part_.counters.push_back({.quantity = counter->quantity,
+                            .device = *device,
+                            .at_ns = *at_ns,
+                            .millionths = std::llround(millionths)});
+  return true;
+}
+
 void EventBatch::AddOther(element root, std::string_view category, std::int32_t row,
                           const EventSpan& span) {
   part_.others.push_back(
@@ -178,6 +215,9 @@ void EventBatch::SetPlace(EventCategory category, EventHalf& half) const {
   if (category == EventCategory::kOperator || category == EventCategory::kAnnotation) {
     half.list = List::kEvents;
     half.index = part_.events.size() - 1;
+  } else if (category == EventCategory::kPython) {
+    half.list = List::kModules;
+    half.index = part_.modules.size() - 1;
   } else if (category == EventCategory::kOther) {
     half.list = List::kOthers;
     half.index = part_.others.size() - 1;

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,7 +30,9 @@ struct KinetoPart {
   std::vector<OtherEvent> others;
   std::vector<LaunchArrow> arrows;
   std::vector<EventHalf> halves;
-  std::vector<std::size_t> damaged;  // byte offsets
+  std::vector<CounterSample> counters;
+  std::map<std::string, std::uint64_t> counters_left_out;  // samples, by name
+  std::vector<std::size_t> damaged;                        // byte offsets
 };
 
 class EventBatch {
@@ -50,6 +53,8 @@ class EventBatch {
                const JsonMember& args);
   void AddArrow(bool begins, const JsonMember& id, std::int32_t row, const JsonMember& start,
                 const RawNumbers& raw);
+  bool AddCounter(std::string_view name, const JsonMember& process, const JsonMember& start,
+                  const JsonMember& args, const RawNumbers& raw);
   void AddOther(simdjson::dom::element root, std::string_view category, std::int32_t row,
                 const EventSpan& span);
   void SetPlace(EventCategory category, EventHalf& half) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +12,7 @@
 
 #include "converters/json_stream.h"
 #include "converters/pytorch/kineto/begin_end.h"
+#include "converters/pytorch/kineto/counters.h"
 #include "converters/pytorch/kineto/event_batch.h"
 #include "converters/pytorch/kineto/event_rows.h"
 #include "converters/pytorch/kineto/event_times.h"
@@ -37,6 +39,7 @@ struct JoinedParts {
   std::vector<OtherEvent> others;
   std::vector<LaunchArrow> arrows;
   std::vector<EventHalf> halves;
+  std::map<std::string, std::uint64_t> counters_left_out;  // samples, by name
 };
 
 // Indexes of a part become those of the whole: its rows, and where halves of events are.
@@ -55,10 +58,11 @@ void Renumber(KinetoPart& part, const KinetoTrace& trace, JoinedParts& all) {
   renumber(part.halves, &EventHalf::row);
   for (EventHalf& half : part.halves) {
     using List = EventHalf::List;
-    half.index += half.list == List::kEvents   ? trace.events.size()
-                  : half.list == List::kCalls  ? trace.device.calls.size()
-                  : half.list == List::kDevice ? trace.device.events.size()
-                                               : all.others.size();
+    half.index += half.list == List::kEvents    ? trace.events.size()
+                  : half.list == List::kModules ? trace.modules.size()
+                  : half.list == List::kCalls   ? trace.device.calls.size()
+                  : half.list == List::kDevice  ? trace.device.events.size()
+                                                : all.others.size();
   }
 }
 
@@ -91,6 +95,10 @@ JoinedParts Join(std::vector<KinetoPart>& parts, KinetoTrace& trace) {
     AppendTo(all.others, part.others);
     AppendTo(all.arrows, part.arrows);
     AppendTo(all.halves, part.halves);
+    AppendTo(trace.counters, part.counters);
+    for (const auto& [name, samples] : part.counters_left_out) {
+      all.counters_left_out[name] += samples;
+    }
   }
   return all;
 }
@@ -193,6 +201,9 @@ void AddBase(std::int64_t base_ns, KinetoTrace& trace) {
     call.start_ns += base_ns;
     call.end_ns += base_ns;
   }
+  for (CounterSample& sample : trace.counters) {
+    sample.at_ns += base_ns;
+  }
 }
 
 }  // namespace
@@ -232,6 +243,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   if (frame.open_list) {
     diagnostics.Count("event_list_open", source.path());
   }
+  SettleCounters(source.path(), all.counters_left_out, trace.counters, diagnostics);
   JoinHalves(source.path(), all.halves, trace, all.others, diagnostics);
   const std::size_t without_category = static_cast<std::size_t>(
       std::count_if(all.others.begin(), all.others.end(),

@@ -13,6 +13,7 @@
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "core/value.h"
+#include "et_schema/node.h"
 
 namespace reprise::pytorch {
 
@@ -38,6 +39,14 @@ struct KinetoEvent {
   std::unique_ptr<KinetoArguments> arguments;
 };
 
+// A sample of a counter ("ph": "C").
+struct CounterSample {
+  SampledQuantity quantity{};
+  std::int32_t device = 0;
+  std::int64_t at_ns = 0;
+  std::int64_t millionths = 0;  // of the quantity's unit
+};
+
 // A module's forward, as the profiler's Python tracer saw it (with_modules, with_stack).
 struct ModuleCall {
   const std::string* name = nullptr;  // "nn.Module: Linear_3"
@@ -49,9 +58,10 @@ struct KinetoTrace {
   std::vector<KinetoEvent>
       events;  // cpu_op and user_annotation, in file order; ReadRank drops them
   std::vector<ModuleCall> modules;
-  DeviceTrace device;               // empty in CPU captures
-  std::vector<GroupRecord> groups;  // distributedInfo.pg_config
-  std::int64_t rank = -1;           // distributedInfo; -1: not recorded
+  DeviceTrace device;                   // empty in CPU captures
+  std::vector<CounterSample> counters;  // by device, quantity and time
+  std::vector<GroupRecord> groups;      // distributedInfo.pg_config
+  std::int64_t rank = -1;               // distributedInfo; -1: not recorded
   std::int64_t world_size = -1;
   // From the first start to the last end of anything in the file; last before first: no times.
   std::int64_t first_ns = 0, last_ns = -1;

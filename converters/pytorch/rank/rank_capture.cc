@@ -8,6 +8,7 @@
 
 #include "converters/other_forms.h"
 #include "converters/pytorch/kineto/kineto_host.h"
+#include "converters/pytorch/perfetto/perfetto_text.h"
 #include "converters/pytorch/rank/identity.h"
 #include "converters/pytorch/rank/stages.h"
 
@@ -72,7 +73,7 @@ Status ReadFiles(RankCapture& rank) {
     return {};
   }
   REPRISE_TRY(CheckForm(files.kineto));
-  REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, TextSource::Open(files.kineto));
+  REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, OpenKinetoText(files.kineto));
   REPRISE_ASSIGN(rank.kineto, ReadKineto(*text, files.host.empty(), rank.diagnostics));
   if (files.host.empty()) {
     rank.host = HostTraceOf(rank.kineto, files.kineto, rank.diagnostics);

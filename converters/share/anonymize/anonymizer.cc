@@ -71,6 +71,7 @@ TraceMetadata Anonymizer::Header() {
   Steps(in, out);
   Ranges(in, out);
   IndexRanges(in, out);
+  Samples(in, out);
   if (Keep(Field::kMachine, in.machine != RecordedMachine{})) {
     out.machine = in.machine;
     // "+cu126" of a release is public; the name of a private build after the '+' need not be.
@@ -185,6 +186,23 @@ void Anonymizer::IndexRanges(const TraceMetadata& in, TraceMetadata& out) {
     if (Take(Field::kIndexRanges) == Action::kMap && incarnation >= 0) {
       out.index_ranges.push_back({incarnation, range.low, range.high});
     }
+  }
+}
+
+// As nodes are: devices numbered anew, times on the policy's grid.
+void Anonymizer::Samples(const TraceMetadata& in, TraceMetadata& out) {
+  for (const SampledSeries& series : in.samples) {
+    if (Take(Field::kSamples) != Action::kMap) {
+      continue;
+    }
+    SampledSeries to = series;
+    to.device = setting_.policy.Of(Field::kDevice) == Action::kMap
+                    ? static_cast<std::int32_t>(renaming_.devices.Of(series.device))
+                    : series.device;
+    for (std::int64_t& time_ns : to.times_ns) {
+      time_ns = setting_.times.At(time_ns);
+    }
+    out.samples.push_back(std::move(to));
   }
 }
 

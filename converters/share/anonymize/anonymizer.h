@@ -70,6 +70,7 @@ class Anonymizer {
   void Steps(const TraceMetadata& in, TraceMetadata& out);
   void Ranges(const TraceMetadata& in, TraceMetadata& out);
   void IndexRanges(const TraceMetadata& in, TraceMetadata& out);
+  void Samples(const TraceMetadata& in, TraceMetadata& out);
 
   // The member of a row by the row's rule; what Kept::kOwn is, others do. `node` is where the
   // member is, or nullptr: in the header.

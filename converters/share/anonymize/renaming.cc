@@ -77,6 +77,9 @@ Result<RankRenaming> RankRenaming::Read(const std::string& path) {
     renaming.threads.Note(range.thread);
   }
   renaming.diagnostics = reader->diagnostics();
+  for (const SampledSeries& series : renaming.metadata.samples) {
+    renaming.devices.Note(series.device);
+  }
   std::sort(renaming.ids.begin(), renaming.ids.end());
   for (DenseNumbers* numbers : {&renaming.incarnations, &renaming.threads, &renaming.streams,
                                 &renaming.devices, &renaming.correlations}) {

@@ -92,6 +92,7 @@ constexpr TextRule kTextRules[] = {
     {"header.attr.placement_link_kind", IsPlacement},
     {"header.attr.step_names", IsPublicName},
     {"header.attr.range_names", IsPublicName},
+    {"header.attr.sample_names", IsNameOf<SampledQuantity>},
     {"header.attr.diagnostics_names",
      [](auto& /*known*/, auto text) {
        return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == text.npos;
