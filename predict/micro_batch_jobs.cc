@@ -1,6 +1,10 @@
 #include "predict/micro_batch_jobs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "predict/operator_work.h"
@@ -21,6 +25,31 @@ std::vector<std::uint32_t> StartsOfPasses(const TraceMetadata& header) {
   return starts;
 }
 
+// Apart from what moves along.
+bool SameNode(const NodeInfo& a, const NodeInfo& b) {
+  const auto values = [](const NodeInfo& of) {
+    return std::tie(of.name, of.op_class, of.kind, of.phase, of.actor, of.mode, of.time_from,
+                    of.kernel, of.shape, of.flops, of.bytes, of.work_from, of.capped, of.step,
+                    of.recorded_duration_ns, of.recorded_elapsed_ns, of.recorded_delay_ns,
+                    of.recorded_tracing_ns, of.counts_for_coverage);
+  };
+  return values(a) == values(b);
+}
+
+// What distinguishes generated jobs: the generator is a function of the description.
+std::string TextOf(const std::string& source, const GenerateSummary& s) {
+  std::string text = fmt::format("{}\n{} {} {} {} {} {}\n", source, s.ranks, s.classes, s.nodes,
+                                 s.parameters, s.model_flops, s.executed_flops);
+  for (const StageMemory& stage : s.memory) {
+    text += fmt::format("{} {} {} {} {}\n", stage.stage, stage.bytes.parameters,
+                        stage.bytes.optimizer, stage.bytes.activations, stage.bytes.peak);
+  }
+  for (const TransferRow& row : s.transfers) {
+    text += fmt::format("{} {} {} {}\n", row.kind, row.group, row.sums.count, row.sums.bytes);
+  }
+  return text;
+}
+
 }  // namespace
 
 Workload WithMicroBatches(const Workload& workload, std::int64_t micro_batches) {
@@ -29,9 +58,10 @@ Workload WithMicroBatches(const Workload& workload, std::int64_t micro_batches) 
   return changed;
 }
 
-MicroBatchJobs::MicroBatchJobs(const Workload& workload, bool repeat)
+MicroBatchJobs::MicroBatchJobs(const Workload& workload, bool repeat, For use)
     : workload_(workload),
       repeat_(repeat && workload.steps == 1 && workload.routing.balanced),
+      use_(use),
       plan_(PlanRanks(workload)),
       parameters_(CountParameters(workload)),
       few_(plan_.classes.size()) {}
@@ -50,8 +80,12 @@ Result<GeneratedJob> MicroBatchJobs::Generate(std::int64_t micro_batches) {
     sums.Add(of.totals);
     job.folded.programs.push_back(std::move(*of.program));
     job.folded.work.push_back(std::move(of.work));
+    if (use_ == For::kRun) {
+      job.folded.described.push_back(std::move(of.described));
+    }
   }
   job.summary = sums.Finish();
+  job.folded.trace_hash = HashOfText(TextOf(SourceText(workload), job.summary));
   return job;
 }
 
@@ -71,7 +105,14 @@ Result<MicroBatchJobs::Generated> MicroBatchJobs::GenerateNodes(std::size_t numb
   ++generated_;
   Generated out;
   GraphStream nodes(workload_.name);
+  std::optional<GraphStream> whole;  // with arguments, for the plan
+  if (program && use_ == For::kRun) {
+    whole.emplace(workload_.name);
+  }
   const auto keep = [&](Node& node, const NodeFacts& /*facts*/) -> Status {
+    if (whole) {
+      REPRISE_TRY(whole->Add(node));
+    }
     out.made.work.push_back(WorkOf(node));
     node.inputs = {};
     node.outputs = {};
@@ -87,6 +128,10 @@ Result<MicroBatchJobs::Generated> MicroBatchJobs::GenerateNodes(std::size_t numb
                                program ? NodeSink(keep) : NodeSink(), repeatable));
   out.made.totals = std::move(of_class.totals);
   out.passes = StartsOfPasses(of_class.header);
+  if (whole) {
+    REPRISE_ASSIGN(const Graph graph, whole->Finish(of_class.header));
+    REPRISE_ASSIGN(out.made.described, DescribeProgram(graph));
+  }
   if (program) {
     of_class.header.ranges.clear();
     REPRISE_ASSIGN(out.made.program, nodes.Finish(std::move(of_class.header)));
@@ -103,8 +148,15 @@ Status MicroBatchJobs::FindFew(std::size_t number, const RepeatedPasses& passes,
     const auto end = of.made.work.begin() + part.end;
     return std::equal(begin, end, begin - (end - begin));
   };
+  const auto same_nodes = [&] {
+    const std::vector<NodeInfo>& infos = of.made.described.nodes;
+    const auto begin = infos.begin() + part.begin;
+    return infos.empty() ||
+           std::equal(begin, infos.begin() + part.end, begin - (part.end - part.begin), SameNode);
+  };
   const bool repeats =
-      of.made.totals.Repeats(part) && (!program || (of.made.program->Repeats(part) && same_work()));
+      of.made.totals.Repeats(part) &&
+      (!program || (of.made.program->Repeats(part) && same_work() && same_nodes()));
   few_[number] = Few{std::move(of.made), repeats ? std::optional(part) : std::nullopt};
   return {};
 }
@@ -130,6 +182,9 @@ Result<MicroBatchJobs::Class> MicroBatchJobs::ClassOf(std::size_t number,
   if (program) {
     out.program = few->made.program->Repeated(*few->part, times);
     out.work = RepeatedRows(few->made.work, *few->part, times);
+    out.described = few->made.described;
+    out.described.part = *few->part;
+    out.described.times = times;
   }
   return out;
 }

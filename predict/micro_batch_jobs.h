@@ -18,14 +18,21 @@ namespace reprise {
 // The workload with another global batch.
 [[nodiscard]] Workload WithMicroBatches(const Workload& workload, std::int64_t micro_batches);
 
+struct GeneratedJob {
+  FoldedJob folded;
+  GenerateSummary summary;
+};
+
 class MicroBatchJobs {
  public:
+  // Whether jobs are described, so that a run can be written: twice the work for the few.
+  enum class For : std::uint8_t { kTimes, kRun };
   // The workload is checked. `repeat` false: every job is generated with all its micro-batches; the
   // result is the same.
-  explicit MicroBatchJobs(const Workload& workload, bool repeat = true);
+  explicit MicroBatchJobs(const Workload& workload, bool repeat = true, For use = For::kTimes);
 
-  // The workload with so many micro-batches; these are checked, too. No plans: nodes and headers
-  // keep no more than what times need. Bad input: more nodes of a class than InputLimits has.
+  // The workload with so many micro-batches; these are checked, too. Nodes and headers keep no more
+  // than what times need. Bad input: more nodes of a class than InputLimits has.
   [[nodiscard]] Result<GeneratedJob> Generate(std::int64_t micro_batches);
   // The sums of the same job.
   [[nodiscard]] Result<GenerateSummary> Sum(std::int64_t micro_batches);
@@ -37,6 +44,7 @@ class MicroBatchJobs {
     Totals totals{false};
     std::optional<Graph> program;  // unless sums alone are wanted
     std::vector<OperatorWork> work;
+    DescribedNodes described;  // of a program, for a run
   };
   struct Generated {
     Class made;
@@ -53,6 +61,7 @@ class MicroBatchJobs {
 
   Workload workload_;
   bool repeat_;
+  For use_;
   RankPlan plan_;
   std::int64_t parameters_;
   std::shared_ptr<const RankClasses> classes_;

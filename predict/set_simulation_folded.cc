@@ -18,14 +18,14 @@
 namespace reprise {
 namespace {
 
-// What the run keeps of a class's transfers: those of its first rank, whose program names roles.
-std::vector<CollectiveInfo> CollectivesOf(const Graph& graph, const Graph& program,
-                                          const RankClasses& classes, std::int32_t rank,
-                                          std::span<const std::int64_t> transfer_ns) {
+// What the run keeps of a class's transfers: those of `rank`, its first.
+Result<std::vector<CollectiveInfo>> CollectivesOf(const Graph& program, const RankClasses& classes,
+                                                  std::int32_t rank,
+                                                  std::span<const std::int64_t> transfer_ns) {
   std::map<std::string, std::int32_t> sizes;  // by role
   std::vector<CollectiveInfo> infos;
-  for (Graph::Index i = 0; i < graph.size(); ++i) {
-    if (graph.comm(i) == nullptr) {
+  for (Graph::Index i = 0; i < program.size(); ++i) {
+    if (program.comm(i) == nullptr) {
       continue;
     }
     const std::string& role = program.comm(i)->group;
@@ -33,7 +33,10 @@ std::vector<CollectiveInfo> CollectivesOf(const Graph& graph, const Graph& progr
     if (const auto group = added ? classes.GroupOf(role, rank) : std::nullopt) {
       size->second = static_cast<std::int32_t>(group->ranks.size());
     }
-    infos.push_back({graph.id(i), *graph.comm(i), size->second, role, transfer_ns[i]});
+    CommSpec spec = *program.comm(i);
+    REPRISE_TRY(classes.Resolve(rank, spec));
+    infos.push_back({program.id(i), std::move(spec), size->second, role,
+                     transfer_ns.empty() ? 0 : transfer_ns[i]});
   }
   return infos;
 }
@@ -101,22 +104,24 @@ Status SetSimulation::WriteFolded(const SimulationRequest& request, const TraceS
   sources_ = std::move(simulated.source);
   ScheduledRanks scheduled{.trace_hash = job.trace_hash};
   const std::vector<std::string> members = MembersOf(simulated);
+  const std::span<const std::int64_t> transfer_ns = simulated.timing.transfer_ns;
   for (const RankClassTimes& own : simulated.classes) {
-    // A class's own copy: several may share a program.
-    REPRISE_ASSIGN(Graph graph, FirstRankOf(job, own.program));
-    std::vector<std::int64_t> transfer_ns(graph.size(), 0);
-    for (Graph::Index i = 0; i < graph.size() && !simulated.timing.transfer_ns.empty(); ++i) {
-      transfer_ns[i] = simulated.timing.transfer_ns[own.first_node + i];
-    }
-    scheduled.collectives.push_back(
-        CollectivesOf(graph, job.programs[own.program], *job.classes,
-                      job.classes->classes()[own.program].ranks.front().first, transfer_ns));
-    scheduled.graphs.push_back(std::move(graph));
-    scheduled.plans.push_back(job.plans[own.program]);
+    const Graph& program = job.programs[own.program];
+    REPRISE_ASSIGN(
+        scheduled.collectives.emplace_back(),
+        CollectivesOf(program, *job.classes,
+                      job.classes->classes()[own.program].ranks.front().first,
+                      transfer_ns.empty() ? transfer_ns
+                                          : transfer_ns.subspan(own.first_node, program.size())));
+    scheduled.graphs.push_back(&program);
+    scheduled.frames.push_back(job.described[own.program].frame);
     scheduled.first.push_back(own.first_node);
     scheduled.facts.push_back(
         {.class_ranks = own.ranks, .class_members = members[scheduled.facts.size()]});
   }
+  scheduled.describe = [&](std::size_t number) {
+    return job.described[simulated.classes[number].program].All();
+  };
   scheduled.schedule = std::move(simulated.schedule);
   return WriteSimulatedRun(request, set, AsSimulation(), scheduled);
 }

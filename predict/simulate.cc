@@ -183,7 +183,8 @@ Result<Prediction> PredictInMemory(const TargetMachine& machine, const Workload&
 Result<Prediction> PredictStep(const TargetMachine& machine, const Workload& workload,
                                const JobRequest& request) {
   if (!request.run_directory.empty()) {
-    REPRISE_ASSIGN(const GeneratedJob job, GenerateFoldedJob(workload));
+    MicroBatchJobs jobs(workload, /*repeat=*/!request.whole, MicroBatchJobs::For::kRun);
+    REPRISE_ASSIGN(const GeneratedJob job, jobs.Generate(workload.micro_batches()));
     return PredictGenerated(machine, workload, job, request);
   }
   MicroBatchJobs jobs(workload, /*repeat=*/!request.whole);

@@ -7,6 +7,7 @@
 
 #include "core/result.h"
 #include "report/nodes/measured_run.h"
+#include "report/run/memory_need.h"
 #include "report/sections/html_limits.h"
 #include "report/stored_analysis.h"
 #include "report/values/report.h"
@@ -22,7 +23,7 @@ struct AnalysisOptions {
   std::int64_t memory_bytes = 0;
   // What is found of a run whose ranks' files hold as much is kept beside them
   // (report/stored_analysis.h).
-  std::int64_t stored_from_bytes = std::int64_t{64} << 20;
+  std::int64_t stored_from_bytes = kLargeRunBytes;
 };
 
 // For a run in memory; without a page.

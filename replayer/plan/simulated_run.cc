@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/nanoseconds.h"
+#include "core/parallel.h"
 #include "core/timing/dry_run.h"
 #include "core/timing/wiring.h"
 #include "core/version.h"
@@ -37,8 +38,15 @@ PlanOptions AllTimed(PlanOptions options) {
   return options;
 }
 
+// A graph and a plan for each rank.
+struct LoadedRanks {
+  std::vector<Graph> graphs;
+  std::vector<Plan> plans;
+};
+
 Result<PartCounts> LoadAll(const TraceSet& set, const RankMapping& mapping,
-                           const PlanOptions& options, ScheduledRanks& simulated) {
+                           const PlanOptions& options, LoadedRanks& loaded,
+                           ScheduledRanks& simulated) {
   PartCounts counts;
   std::vector<std::vector<PlannedTransfer>> transfers;
   for (std::size_t rank = 0; rank < mapping.replayed.size(); ++rank) {
@@ -46,9 +54,16 @@ Result<PartCounts> LoadAll(const TraceSet& set, const RankMapping& mapping,
     REPRISE_ASSIGN(Plan plan, BuildPlan(part.graph, AllTimed(options)));
     counts.Add(CountPart(part, plan, options));
     transfers.push_back(TransfersOf(part.graph, plan));
-    simulated.graphs.push_back(std::move(part.graph));
-    simulated.plans.push_back(std::move(plan));
+    loaded.graphs.push_back(std::move(part.graph));
+    simulated.frames.push_back(plan.frame);
+    loaded.plans.push_back(std::move(plan));
   }
+  for (const Graph& graph : loaded.graphs) {
+    simulated.graphs.push_back(&graph);
+  }
+  simulated.describe = [&loaded](std::size_t rank) {
+    return DescribeNodes(loaded.graphs[rank], loaded.plans[rank]);
+  };
   // Whole sets are simulated as they are, with what does not match counted by `validate`.
   const bool whole = !mapping.changes && options.part.steps.empty() && options.part.range.empty();
   if (!whole) {
@@ -71,7 +86,7 @@ void KeepTransferTimes(const TimingGraph& timing, ScheduledRanks& simulated) {
   for (std::size_t rank = 0; rank < simulated.graphs.size(); ++rank) {
     for (CollectiveInfo& info : simulated.collectives[rank]) {
       const std::uint32_t node =
-          simulated.first[rank] + *simulated.graphs[rank].FindId(info.node_id);
+          simulated.first[rank] + *simulated.graphs[rank]->FindId(info.node_id);
       if (MatchOf(timing, node) >= 0) {
         info.transfer_ns = timing.transfer_ns[node];
       }
@@ -80,35 +95,31 @@ void KeepTransferTimes(const TimingGraph& timing, ScheduledRanks& simulated) {
 }
 
 Status Simulate(const PlanOptions& options, const RankMapping& mapping,
-                const Simulation& simulation, ScheduledRanks& simulated) {
-  std::vector<const Graph*> pointers;
-  for (const Graph& graph : simulated.graphs) {
-    pointers.push_back(&graph);
-  }
-  TimingTrace trace = TimingOfSet(pointers);
+                const Simulation& simulation, const LoadedRanks& loaded,
+                ScheduledRanks& simulated) {
+  TimingTrace trace = TimingOfSet(simulated.graphs);
   simulated.first = trace.first;
   TimingGraph& timing = trace.graph;
-  const SimulatedSet set{simulated.graphs, simulated.plans, simulated.first,
-                         mapping,          options,         timing};
+  const SimulatedSet set{loaded.graphs, loaded.plans, simulated.first, mapping, options, timing};
   const auto scale = [](std::int64_t& value_ns, double factor) {
     value_ns = value_ns < 0 ? value_ns : NsOf(static_cast<double>(value_ns) * factor);
   };
   const auto skip = [&] {
     for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
       const auto [rank, i] = trace.Locate(node);
-      if (simulated.plans[rank].work[i].mode == ReplayMode::kSkip) {
+      if (loaded.plans[rank].work[i].mode == ReplayMode::kSkip) {
         timing.duration_ns[node] = timing.transfer_ns[node] = 0;
       }
     }
   };
   const bool untraced = options.host_gaps == HostGaps::kUntraced;
   std::vector<double> pause_factors;  // by rank
-  for (const Graph& graph : simulated.graphs) {
+  for (const Graph& graph : loaded.graphs) {
     pause_factors.push_back(untraced ? PauseFactor(graph) : 1);
   }
   for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
     const auto [rank, i] = trace.Locate(node);
-    const Graph& graph = simulated.graphs[rank];
+    const Graph& graph = loaded.graphs[rank];
     const double factor =
         options.TimeScaleOf(graph.comm(i) != nullptr ? OpClass::kComm : graph.op_class(i));
     if (untraced) {
@@ -138,14 +149,14 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
 }
 
 std::vector<StepRecord> StepsOf(const ScheduledRanks& simulated, std::size_t rank) {
-  const Graph& graph = simulated.graphs[rank];
+  const Graph& graph = *simulated.graphs[rank];
   const auto own = [&](const std::vector<std::int64_t>& times_ns) {
     return std::span(times_ns).subspan(simulated.first[rank], graph.size());
   };
   const std::vector<std::int32_t> step = StepsOfNodes(graph);
   const StepNodes nodes{step, own(simulated.schedule.start_ns), own(simulated.schedule.end_ns)};
   std::vector<StepRecord> steps;
-  for (const auto& [begin, end] : StepSpans(simulated.plans[rank].frame, nodes)) {
+  for (const auto& [begin, end] : StepSpans(simulated.frames[rank], nodes)) {
     steps.push_back({0, false, static_cast<std::int32_t>(steps.size()), begin, end - begin});
   }
   return steps;
@@ -153,26 +164,26 @@ std::vector<StepRecord> StepsOf(const ScheduledRanks& simulated, std::size_t ran
 
 Status WriteRank(const SimulationRequest& request, const Simulation& simulation,
                  const ScheduledRanks& simulated, std::size_t rank) {
-  const Graph& graph = simulated.graphs[rank];
-  const Plan& plan = simulated.plans[rank];
+  const Graph& graph = *simulated.graphs[rank];
   REPRISE_ASSIGN(auto writer, RankWriter::Create(request.run_directory, static_cast<int>(rank),
                                                  {.provenance = ProvenanceOf(request)}));
-  std::vector<NodeInfo> infos = DescribeNodes(graph, plan);
-  for (Graph::Index i = 0; simulation.time_source && i < graph.size(); ++i) {
-    infos[i].time_from = simulation.time_source(simulated.first[rank] + i);
+  std::vector<NodeInfo> infos = simulated.describe(rank);
+  std::vector<NodeRecord> records;
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    NodeInfo& info = infos[i];
+    const std::size_t at = simulated.first[rank] + i;
+    if (simulation.time_source) {
+      info.time_from = simulation.time_source(static_cast<std::uint32_t>(at));
+    }
+    const std::int64_t start_ns = simulated.schedule.start_ns[at];
+    if (info.counts_for_coverage && info.mode != ReplayMode::kSkip) {
+      records.push_back({info.node_id, 0, info.step, ReplayMode::kTimed, start_ns,
+                         simulated.schedule.end_ns[at] - start_ns});
+    }
   }
   writer->Append(std::move(infos));
   writer->Append(DescribeEdges(graph));
   writer->Append(simulated.collectives[rank]);
-  std::vector<NodeRecord> records;
-  for (Graph::Index i = 0; i < graph.size(); ++i) {
-    const std::uint32_t at = simulated.first[rank] + i;
-    const std::int64_t start_ns = simulated.schedule.start_ns[at];
-    if (plan.work[i].counts && plan.work[i].mode != ReplayMode::kSkip) {
-      records.push_back({graph.id(i), 0, plan.work[i].step, ReplayMode::kTimed, start_ns,
-                         simulated.schedule.end_ns[at] - start_ns});
-    }
-  }
   writer->Append(std::move(records));
   writer->Append(StepsOf(simulated, rank));
   writer->SetFacts({.modelled = true});
@@ -184,6 +195,19 @@ Status WriteRank(const SimulationRequest& request, const Simulation& simulation,
     simulation.telemetry(rank, *writer);
   }
   return writer->Close();
+}
+
+// Ranks have files of their own.
+Status WriteRanks(const SimulationRequest& request, const Simulation& simulation,
+                  const ScheduledRanks& simulated) {
+  std::vector<Status> written(simulated.graphs.size());
+  ForEachInParallel(written.size(), [&](std::size_t rank) {
+    written[rank] = WriteRank(request, simulation, simulated, rank);
+  });
+  for (Status& status : written) {
+    REPRISE_TRY(std::move(status));
+  }
+  return {};
 }
 
 }  // namespace
@@ -214,14 +238,13 @@ Status WriteSimulatedRun(const SimulationRequest& request, const TraceSet& set,
   manifest.hosts.assign(ranks, "simulated");
   manifest.devices.assign(
       ranks, fmt::format("{} (modelled)", simulation.device.empty() ? "none" : simulation.device));
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    REPRISE_TRY(WriteRank(request, simulation, simulated, rank));
-    const Graph& graph = simulated.graphs[rank];
+  REPRISE_TRY(WriteRanks(request, simulation, simulated));
+  for (const Graph* const graph : simulated.graphs) {
     if (simulated.recorded) {
-      manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(graph));
+      manifest.recorded_step_ns = std::max(manifest.recorded_step_ns, RecordedStepNs(*graph));
     }
     manifest.untraced_step_ns =
-        std::max(manifest.untraced_step_ns, graph.metadata().untraced_step_ns);
+        std::max(manifest.untraced_step_ns, graph->metadata().untraced_step_ns);
   }
   manifest.trace_hash = simulated.trace_hash;
   if (manifest.trace_hash.empty()) {
@@ -241,12 +264,13 @@ Result<ReplayOutcome> SimulateRanks(const SimulationRequest& request,
         "a simulation of steps or of a range holds the nodes of every rank",
         "choose some with --ranks, or simulate the whole set, which takes each class once"));
   }
+  LoadedRanks loaded;
   ScheduledRanks simulated;
-  REPRISE_ASSIGN(PartCounts counts, LoadAll(set, mapping, options, simulated));
+  REPRISE_ASSIGN(PartCounts counts, LoadAll(set, mapping, options, loaded, simulated));
   if (simulation.replace_times) {
     counts.untimed = 0;  // what replaces times says what it did without them
   }
-  REPRISE_TRY(Simulate(options, mapping, simulation, simulated));
+  REPRISE_TRY(Simulate(options, mapping, simulation, loaded, simulated));
   std::map<std::string, std::string> part = DescribePart(options, mapping);
   std::map<std::string, std::string> modes = DescribeModes(options);
   std::erase_if(modes, [](const auto& mode) { return mode.second != Name(ReplayMode::kSkip); });

@@ -11,6 +11,7 @@
 
 #include "core/records.h"
 #include "core/timing/dry_run.h"
+#include "core/timing/steps.h"
 #include "et_schema/graph.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/plan.h"
@@ -56,8 +57,10 @@ struct Simulation {
 // What is known of a simulated run when it is written: a graph for each rank, or for each class of
 // equal ranks.
 struct ScheduledRanks {
-  std::vector<Graph> graphs;
-  std::vector<Plan> plans;
+  std::vector<const Graph*> graphs;
+  // The nodes of a graph as the plan has them (DescribeNodes), each once. Any thread.
+  std::function<std::vector<NodeInfo>(std::size_t graph)> describe;
+  std::vector<StepFrame> frames;     // by graph
   std::vector<std::uint32_t> first;  // of each graph's nodes in the schedule
   Schedule schedule;
   bool recorded = false;                                 // the set has times

@@ -16,6 +16,8 @@ namespace {
 constexpr double kAtLeast = 2;
 constexpr double kAbout = 3;
 
+}  // namespace
+
 std::int64_t BytesOnDisk(const std::string& directory, std::span<const std::int32_t> ranks) {
   std::int64_t bytes = 0;
   for (const std::int32_t rank : ranks) {
@@ -25,8 +27,6 @@ std::int64_t BytesOnDisk(const std::string& directory, std::span<const std::int3
   }
   return bytes;
 }
-
-}  // namespace
 
 std::int64_t MachineMemoryBytes() {
   struct sysinfo machine = {};

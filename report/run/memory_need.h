@@ -9,6 +9,14 @@
 
 namespace reprise {
 
+// A run whose ranks' files hold as much together is large: run.sqlite leaves its nodes to them, and
+// what a report finds of it is kept.
+inline constexpr std::int64_t kLargeRunBytes = std::int64_t{32} << 20;
+
+// What these ranks' files hold.
+[[nodiscard]] std::int64_t BytesOnDisk(const std::string& directory,
+                                       std::span<const std::int32_t> ranks);
+
 // Memory and swap of this machine.
 [[nodiscard]] std::int64_t MachineMemoryBytes();
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -18,8 +19,29 @@ struct RankTables {
   const std::string& path;
   int rank = 0;
   RankContent content = RankContent::kWhole;
-  bool own_file = false;  // it has no other rank's rows
+  bool own_file = false;      // it has no other rank's rows
+  bool shared_apart = false;  // shared columns are in tables of their own
 
+  // All rows of the rank, in the order they were written.
+  // `from`: the table, or a query in its place.
+  template <typename Row>
+  [[nodiscard]] Status Read(std::vector<Row>& rows,
+                            std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
+    return ReadThat("", from, rows);
+  }
+  // Likewise, of a table of nodes or of their records: those that `content` wants.
+  template <typename Row>
+  [[nodiscard]] Status ReadOfNodes(
+      std::vector<Row>& rows, std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
+    const std::string transfers =
+        shared_apart
+            ? fmt::format(" AND node_id IN (SELECT node_id FROM {})",
+                          RowsOf(TableName(static_cast<CollectiveInfo*>(nullptr))))
+            : fmt::format(" AND node_id IN (SELECT node_id FROM collectives WHERE rank={})", rank);
+    return ReadThat(content == RankContent::kOutline ? transfers : "", from, rows);
+  }
+
+ private:
   // How many rows to make room for: vectors that grow would take twice the memory at times.
   [[nodiscard]] Result<std::size_t> Count(std::string_view table) const {
     if (!own_file || content == RankContent::kOutline) {
@@ -30,27 +52,14 @@ struct RankTables {
     REPRISE_ASSIGN(const bool found, select.Next());
     return found ? static_cast<std::size_t>(select.Int(0)) : 0;
   }
-
-  // All rows of the rank, in the order they were written.
-  // `from`: the table, or a query in its place.
   template <typename Row>
-  [[nodiscard]] Status Read(std::vector<Row>& rows,
-                            std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
-    return ReadWhere("", from, rows);
-  }
-  // Likewise, of a table of nodes or of their records: those that `content` wants.
-  template <typename Row>
-  [[nodiscard]] Status ReadOfNodes(
-      std::vector<Row>& rows, std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
-    const std::string transfers =
-        fmt::format(" AND node_id IN (SELECT node_id FROM collectives WHERE rank={})", rank);
-    return ReadWhere(content == RankContent::kOutline ? transfers : "", from, rows);
-  }
-
- private:
-  template <typename Row>
-  [[nodiscard]] Status ReadWhere(const std::string& condition, std::string_view from,
-                                 std::vector<Row>& rows) const {
+  [[nodiscard]] Status ReadThat(const std::string& condition, std::string_view from,
+                                std::vector<Row>& rows) const {
+    if constexpr (kHasShared<Row>) {
+      if (shared_apart) {
+        return ReadApart(condition, rows);
+      }
+    }
     REPRISE_ASSIGN(const std::size_t count, Count(from));
     rows.reserve(count);
     REPRISE_ASSIGN(Statement select,
@@ -61,20 +70,75 @@ struct RankTables {
       if (!more) {
         return {};
       }
-      Result<Row> row = ReadRow<Row>(select);
-      if (!row) {
-        return BadInput(
-            fmt::format("{}: rank {}: {}: a value of another type or size than docs/run_format.md "
-                        "says; restore "
-                        "the file from a copy",
-                        path, rank, row.error().message));
-      }
-      rows.push_back(std::move(*row));
+      REPRISE_TRY(Checked(ReadColumns(select, ColumnPart::kAll, rows.emplace_back())));
     }
+  }
+  template <typename Row>
+  [[nodiscard]] Status ReadApart(const std::string& condition, std::vector<Row>& rows) const {
+    const std::string_view table = TableName(static_cast<Row*>(nullptr));
+    std::vector<std::optional<Row>> shared;  // by number; nothing: another rank's
+    REPRISE_TRY(ReadShared(table, shared));
+    REPRISE_ASSIGN(const std::size_t count, Count(RowsOf(table)));
+    rows.reserve(count);
+    REPRISE_ASSIGN(Statement select,
+                   database.Prepare(fmt::format(
+                       "SELECT {}, shared FROM {} WHERE 1{} ORDER BY rowid",
+                       SelectedColumns<Row>(ColumnPart::kOwn), RowsOf(table), condition)));
+    const int last = static_cast<int>(kOwnColumns<Row>);
+    for (;;) {
+      REPRISE_ASSIGN(const bool more, select.Next());
+      if (!more) {
+        return {};
+      }
+      const std::int64_t number =
+          select.StoredType(last) == StoredAs::kInteger ? select.Int(last) : -1;
+      if (number < 1 || number > static_cast<std::int64_t>(shared.size())) {
+        return Checked(BadInput(fmt::format("table {}, column shared", RowsOf(table))));
+      }
+      if (const std::optional<Row>& values = shared[static_cast<std::size_t>(number) - 1]) {
+        REPRISE_TRY(Checked(ReadColumns(select, ColumnPart::kOwn, rows.emplace_back(*values))));
+      }
+    }
+  }
+  // They are numbered from 1.
+  template <typename Row>
+  [[nodiscard]] Status ReadShared(std::string_view table,
+                                  std::vector<std::optional<Row>>& shared) const {
+    REPRISE_ASSIGN(
+        Statement select,
+        database.Prepare(fmt::format("SELECT {}, rank, shared FROM {} ORDER BY shared",
+                                     SelectedColumns<Row>(ColumnPart::kShared), SharedOf(table))));
+    for (;;) {
+      REPRISE_ASSIGN(const bool more, select.Next());
+      if (!more) {
+        return {};
+      }
+      Row& row = shared.emplace_back().emplace();
+      REPRISE_TRY(Checked(ReadColumns(select, ColumnPart::kShared, row)));
+      const int last = static_cast<int>(kColumns<Row> - kOwnColumns<Row>);
+      if (select.Int(last + 1) != static_cast<std::int64_t>(shared.size())) {
+        return Checked(BadInput(fmt::format("table {}, column shared", SharedOf(table))));
+      }
+      if (select.StoredType(last) != StoredAs::kInteger) {
+        return Checked(BadInput(fmt::format("table {}, column rank", SharedOf(table))));
+      }
+      if (select.Int(last) != rank) {
+        shared.back().reset();
+      }
+    }
+  }
+  [[nodiscard]] Status Checked(Status read) const {
+    if (read) {
+      return read;
+    }
+    return BadInput(fmt::format(
+        "{}: rank {}: {}: a value of another type or size than docs/run_format.md says; "
+        "restore the file from a copy",
+        path, rank, read.error().message));
   }
 };
 
-Status ReadSharedTables(const RankTables& tables, RankData& data) {
+Status ReadOtherTables(const RankTables& tables, RankData& data) {
   if (tables.content == RankContent::kWhole) {
     REPRISE_TRY(tables.Read(data.edges));
     REPRISE_TRY(tables.Read(data.joules));
@@ -110,20 +174,21 @@ Status ReadSharedTables(const RankTables& tables, RankData& data) {
   return {};
 }
 
-Status CheckVersion(Database& database, const std::string& path) {
+// The version of the file's schema, if it is one that this program reads.
+Result<std::int64_t> CheckVersion(Database& database, const std::string& path) {
   REPRISE_ASSIGN(Statement select, database.Prepare("PRAGMA user_version"));
   REPRISE_ASSIGN(const bool found, select.Next());
   const std::int64_t version = found ? select.Int(0) : 0;
   if (version == 0) {
     return BadInput(path + ": not written by reprise (no schema version in it)");
   }
-  if (version != kRunSchemaVersion) {
+  if (version < kOldestRunSchema || version > kRunSchemaVersion) {
     return BadInput(fmt::format(
-        "{}: has schema version {}, this program reads only {}: replay the trace again with "
+        "{}: has schema version {}, this program reads {} to {}: replay the trace again with "
         "this program, or read the run with the version of reprise that wrote it",
-        path, version, kRunSchemaVersion));
+        path, version, kOldestRunSchema, kRunSchemaVersion));
   }
-  return {};
+  return version;
 }
 
 }  // namespace
@@ -132,15 +197,15 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
                               std::vector<std::string>& notes) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_TRY(CheckVersion(database, path));
+  REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
   RankData data;
   data.rank = rank;
   // One snapshot, although the writer may be going on.
   REPRISE_TRY(database.Execute("BEGIN"));
-  const RankTables tables{database, path, rank, content, true};
+  const RankTables tables{database, path, rank, content, true, version >= kSharedColumnsSince};
   REPRISE_TRY(tables.ReadOfNodes(data.nodes));
   REPRISE_TRY(tables.ReadOfNodes(data.records));
-  REPRISE_TRY(ReadSharedTables(tables, data));
+  REPRISE_TRY(ReadOtherTables(tables, data));
   if (database.log_ignored()) {
     notes.push_back(
         fmt::format("rank {}: {} is read without its write-ahead log, because the "
@@ -162,7 +227,7 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, Rank
   data.rank = rank;
   const RankTables tables{database, path, rank, content, false};
   REPRISE_TRY(tables.ReadOfNodes(data.nodes, "nodes"));
-  REPRISE_TRY(ReadSharedTables(tables, data));
+  REPRISE_TRY(ReadOtherTables(tables, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.
   std::int32_t iteration = 0;
   std::int64_t base_ns = 0;

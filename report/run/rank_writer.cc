@@ -9,9 +9,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 #include "core/clock.h"
@@ -35,6 +38,14 @@ template <typename... Rows>
 using Batches = std::tuple<std::vector<std::vector<Rows>>...>;
 using Pending = Batches<RankFileRow, RunDevice, RunFact, StepRecord, MeteredDevice, Metric, Sample,
                         CollectiveInfo, NodeInfo, NodeRecord, NodeJoules, EdgeInfo>;
+
+// By table, the numbers of the rows in <table>_shared, by their values' bytes.
+template <typename Row>
+struct SharedRowsOf {
+  std::unordered_map<std::string, std::int64_t> numbers;
+};
+using SharedRows = std::tuple<SharedRowsOf<CollectiveInfo>, SharedRowsOf<NodeInfo>,
+                              SharedRowsOf<NodeRecord>, SharedRowsOf<EdgeInfo>>;
 
 template <typename Member>
 void LeaveOutOf(Member& member, ProvenanceRule rule, const std::string& host) {
@@ -112,11 +123,17 @@ class RankWriter::Impl {
   // One prepared INSERT for all rows, committing now and then.
   template <typename Row>
   [[nodiscard]] Status WriteRows(const std::vector<Row>& rows);
+  // The number of the row in <table>_shared that has the row's shared values; writes it where it
+  // is new. `insert`: of such rows.
+  template <typename Row>
+  [[nodiscard]] Result<std::int64_t> SharedNumber(const Row& row, Statement& insert);
 
   Database database_;
   const int rank_;
   const RankProvenance provenance_;
   std::int64_t transaction_start_ns_ = 0;
+  SharedRows shared_;
+  std::string shared_bytes_;  // of the row that is written
   std::mutex mutex_;
   std::condition_variable wake_;
   Pending pending_;
@@ -149,14 +166,42 @@ void RankWriter::Impl::Loop() {
 }
 
 template <typename Row>
+Result<std::int64_t> RankWriter::Impl::SharedNumber(const Row& row, Statement& insert) {
+  SharedBytes(row, shared_bytes_);
+  auto& numbers = std::get<SharedRowsOf<Row>>(shared_).numbers;
+  const auto [at, added] =
+      numbers.try_emplace(shared_bytes_, static_cast<std::int64_t>(numbers.size()) + 1);
+  if (added) {
+    insert.Bind(1, at->second);
+    insert.Bind(2, rank_);
+    BindColumns(insert, row, ColumnPart::kShared, 3);
+    REPRISE_TRY(insert.Finish());
+  }
+  return at->second;
+}
+
+template <typename Row>
 Status RankWriter::Impl::WriteRows(const std::vector<Row>& rows) {
   if (rows.empty()) {
     return {};
   }
-  REPRISE_ASSIGN(Statement insert, database_.Prepare(InsertSql<Row>()));
+  constexpr ColumnPart kPart = kHasShared<Row> ? ColumnPart::kOwn : ColumnPart::kAll;
+  REPRISE_ASSIGN(Statement insert,
+                 database_.Prepare(InsertSql<Row>(kPart, kHasShared<Row> ? "shared" : "rank")));
+  std::optional<Statement> insert_shared;
+  if constexpr (kHasShared<Row>) {
+    REPRISE_ASSIGN(insert_shared,
+                   database_.Prepare(InsertSql<Row>(ColumnPart::kShared, "shared, rank")));
+  }
   std::size_t count = 0;
   for (const Row& row : rows) {
-    REPRISE_TRY(InsertRow(insert, rank_, row));
+    std::int64_t first = rank_;
+    if constexpr (kHasShared<Row>) {
+      REPRISE_ASSIGN(first, SharedNumber(row, *insert_shared));
+    }
+    insert.Bind(1, first);
+    BindColumns(insert, row, kPart, 2);
+    REPRISE_TRY(insert.Finish());
     if (++count % kRowsPerClockCheck == 0 && MonotonicNs() - transaction_start_ns_ > kCommitNs) {
       REPRISE_TRY(database_.Execute("COMMIT; BEGIN"));
       transaction_start_ns_ = MonotonicNs();
@@ -240,14 +285,20 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
   // WAL: a commit appends to a log and a reader never blocks the writer. NORMAL: no fsync at a
   // commit (a killed process loses nothing, since the kernel has the pages), one before each
   // checkpoint, so that even a power cut leaves an intact file. Both happen in the background.
-  REPRISE_TRY(database.Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"));
+  // Large pages and seldom checkpoints: rows only ever follow the last.
+  REPRISE_TRY(
+      database.Execute("PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+                       "PRAGMA wal_autocheckpoint=4096;"));
   REPRISE_TRY(database.Execute("BEGIN;" + RankSchema() + "COMMIT;"));
   std::vector<RankFileRow> own = {{.host = HostName(), .device = {}, .pid = getpid()}};
   if (provenance.provenance == Provenance::kNone) {
     LeaveOut(own, NumberedHostName(provenance.host));
   }
-  REPRISE_ASSIGN(Statement insert, database.Prepare(InsertSql<RankFileRow>()));
-  REPRISE_TRY(InsertRow(insert, rank, own.front()));
+  REPRISE_ASSIGN(Statement insert,
+                 database.Prepare(InsertSql<RankFileRow>(ColumnPart::kAll, "rank")));
+  insert.Bind(1, rank);
+  BindColumns(insert, own.front(), ColumnPart::kAll, 2);
+  REPRISE_TRY(insert.Finish());
   return std::unique_ptr<RankWriter>(
       new RankWriter(std::make_unique<Impl>(std::move(database), rank, provenance)));
 }

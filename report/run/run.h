@@ -98,8 +98,9 @@ class RankWriter {
 // A missing key keeps its default; a wrong type or text that is not JSON is bad input.
 [[nodiscard]] Result<RunManifest> ReadManifest(const std::string& directory);
 // After every rank closed its file: writes run.sqlite (summaries) and marks the manifest complete.
-// One process does it, so a run of more than `most_ranks_in_full` ranks keeps nodes, edges,
-// collectives and samples in the ranks' own files only: the merge takes milliseconds a rank then.
+// One process does it, so a run of more than `most_ranks_in_full` ranks or with kLargeRunBytes
+// keeps nodes, edges, collectives and samples in the ranks' own files only: milliseconds a rank
+// then.
 inline constexpr int kMaxRanksInFull = 256;
 [[nodiscard]] Status MergeRun(const std::string& directory,
                               int most_ranks_in_full = kMaxRanksInFull);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <numeric>
 #include <system_error>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "core/temporary_output.h"
 #include "core/text.h"
 #include "report/run/database.h"
+#include "report/run/memory_need.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
 
@@ -47,6 +49,10 @@ Status MergeRank(Database& merged, const std::string& directory, const RunManife
 
 Status MergeRun(const std::string& directory, int most_ranks_in_full) {
   REPRISE_ASSIGN(RunManifest manifest, ReadManifest(directory));
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(manifest.world_size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const bool in_full =
+      manifest.world_size <= most_ranks_in_full && BytesOnDisk(directory, ranks) < kLargeRunBytes;
   const std::string path = MergedPath(directory);
   REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
   {
@@ -54,9 +60,8 @@ Status MergeRun(const std::string& directory, int most_ranks_in_full) {
     // A draft: if it is lost, it is made again.
     REPRISE_TRY(merged.Execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"));
     REPRISE_TRY(merged.Execute("BEGIN;" + MergedSchema() + "COMMIT;"));
-    for (int rank = 0; rank < manifest.world_size; ++rank) {
-      REPRISE_TRY(
-          MergeRank(merged, directory, manifest, rank, manifest.world_size <= most_ranks_in_full));
+    for (const int rank : ranks) {
+      REPRISE_TRY(MergeRank(merged, directory, manifest, rank, in_full));
     }
     REPRISE_TRY(merged.Execute("CREATE INDEX nodes_by_id ON nodes(rank, node_id)"));
     REPRISE_TRY(merged.Close());
@@ -66,7 +71,7 @@ Status MergeRun(const std::string& directory, int most_ranks_in_full) {
   REPRISE_TRY(WriteManifest(directory, manifest));
   std::vector<std::string> names = {std::filesystem::path(ManifestPath(directory)).filename(),
                                     std::filesystem::path(path).filename()};
-  for (int rank = 0; rank < manifest.world_size; ++rank) {
+  for (const int rank : ranks) {
     names.push_back(std::filesystem::path(RankPath(directory, rank)).filename());
   }
   return WriteChecksums(directory, OutputKind::kRun, std::move(names));

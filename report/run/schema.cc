@@ -19,11 +19,16 @@ std::string_view SqlType(ColumnType type) {
   }
 }
 
+// ", name TEXT, …"
+std::string Definition(const RunColumn& column) {
+  return fmt::format(", {} {}", column.name, SqlType(column.type));
+}
+
 // "rank INTEGER, name TEXT, …"
 std::string Definitions(const RunTable& table) {
   std::string sql = "rank INTEGER";
   for (const RunColumn& column : table.columns) {
-    sql += fmt::format(", {} {}", column.name, SqlType(column.type));
+    sql += Definition(column);
   }
   return sql;
 }
@@ -32,6 +37,21 @@ std::string CreateTable(const RunTable& table) {
   const std::string unique =
       table.unique.empty() ? "" : fmt::format(", PRIMARY KEY(rank, {})", table.unique);
   return fmt::format("CREATE TABLE {}({}{});", table.name, Definitions(table), unique);
+}
+
+// Rows in the order in which they were written: the other tables are looked up by key.
+std::string CreateSharedAndRows(const RunTable& table) {
+  std::string shared = "shared INTEGER PRIMARY KEY, rank INTEGER";
+  std::string rows = "shared INTEGER";
+  std::string columns = "s.rank AS rank";
+  for (const RunColumn& column : table.columns) {
+    (column.shared ? shared : rows) += Definition(column);
+    columns += fmt::format(", {0}.{1} AS {1}", column.shared ? 's' : 'r', column.name);
+  }
+  return fmt::format(
+      "CREATE TABLE {0}({1});CREATE TABLE {2}({3});"
+      "CREATE VIEW {4} AS SELECT {5} FROM {2} r CROSS JOIN {0} s ON s.shared = r.shared;",
+      SharedOf(table.name), shared, RowsOf(table.name), rows, table.name, columns);
 }
 
 // The table whose rows, with their medians, are `nodes`.
@@ -84,6 +104,8 @@ const std::vector<RunTable>& RunTables() {
   tables.push_back({.name = #table, .place = TablePlace::where});
 #define REPRISE_COLUMN(column, type, member) \
   tables.back().columns.push_back({#column, ColumnType::k##type});
+#define REPRISE_SHARED(column, type, member) \
+  tables.back().columns.push_back({#column, ColumnType::k##type, true});
 #define REPRISE_MEDIAN(column, type) \
   tables.back().medians.push_back({#column, ColumnType::k##type});
 #define REPRISE_UNIQUE(column) tables.back().unique = #column;
@@ -93,10 +115,15 @@ const std::vector<RunTable>& RunTables() {
   return all;
 }
 
+bool RunTable::HasShared() const { return std::ranges::any_of(columns, &RunColumn::shared); }
+
+std::string SharedOf(std::string_view table) { return fmt::format("{}_shared", table); }
+std::string RowsOf(std::string_view table) { return fmt::format("{}_rows", table); }
+
 std::string RankSchema() {
   std::string sql = Version();
   for (const RunTable& table : RunTables()) {
-    sql += CreateTable(table);
+    sql += table.HasShared() ? CreateSharedAndRows(table) : CreateTable(table);
   }
   return sql + std::string(kNodesView);
 }

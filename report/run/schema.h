@@ -9,9 +9,14 @@
 
 namespace reprise {
 
-// PRAGMA user_version of every file of a run; a reader refuses any other.
+// PRAGMA user_version of every file of a run. Readers refuse files before the oldest, and newer
+// ones.
 #define REPRISE_SCHEMA_VERSION(version) inline constexpr int kRunSchemaVersion = version;
+#define REPRISE_SCHEMA_OLDEST(version) inline constexpr int kOldestRunSchema = version;
 #include "report/run/schema.def"
+
+// The first version whose ranks' files hold shared columns apart.
+inline constexpr int kSharedColumnsSince = 11;
 
 // More ranks than this in a file are damage, not a run.
 inline constexpr std::int32_t kMaxRanks = 1'000'000;
@@ -21,6 +26,7 @@ enum class ColumnType : std::uint8_t { kText, kLines, kInteger, kReal, kBoolean,
 struct RunColumn {
   std::string_view name;
   ColumnType type = ColumnType::kText;
+  bool shared = false;  // in <table>_shared of rank<N>.sqlite
 };
 
 // Which files have a table (report/run/schema.def).
@@ -32,8 +38,14 @@ struct RunTable {
   std::vector<RunColumn> columns = {};  // without `rank`, which comes first
   std::vector<RunColumn> medians = {};
   std::string_view unique = {};  // empty: rows repeat
+
+  [[nodiscard]] bool HasShared() const;  // some column is shared
 };
 [[nodiscard]] const std::vector<RunTable>& RunTables();
+
+// Of a table with shared columns, in rank<N>.sqlite.
+[[nodiscard]] std::string SharedOf(std::string_view table);
+[[nodiscard]] std::string RowsOf(std::string_view table);
 
 // rank<N>.sqlite: all tables, and `nodes` as a view over node_info and records, right at any
 // moment, also while the run continues.

@@ -36,6 +36,8 @@ struct RankFileRow {
   void VisitColumns(Row& row, Visit&& visit) {
 #define REPRISE_COLUMN(column, type, member) \
   visit(RunColumn{#column, ColumnType::k##type}, row.member);
+#define REPRISE_SHARED(column, type, member) \
+  visit(RunColumn{#column, ColumnType::k##type, true}, row.member);
 #define REPRISE_TABLE_END }
 #include "report/run/schema.def"
 
@@ -107,39 +109,97 @@ constexpr bool MayHold(ColumnType type) {
   }
 }
 
-// "INSERT … VALUES(?,…)" of a row type: the rank, then the columns.
-template <typename Row>
-[[nodiscard]] std::string InsertSql() {
-  std::string columns = "rank";
-  std::string values = "?";
-  const Row row{};
-  VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
-    columns.append(", ").append(column.name);
-    values += ",?";
-  });
-  return std::string("INSERT OR REPLACE INTO ").append(TableName(&row)) + "(" + columns +
-         ") VALUES(" + values + ")";
+// Which columns of a row type a statement is about.
+enum class ColumnPart : std::uint8_t {
+  kAll,     // of the table, or the view
+  kShared,  // of <table>_shared
+  kOwn,     // of <table>_rows
+};
+[[nodiscard]] constexpr bool IsIn(ColumnPart part, const RunColumn& column) {
+  return part == ColumnPart::kAll || (part == ColumnPart::kShared) == column.shared;
 }
 
+// The values of a row's shared columns as bytes: equal for rows whose values are equal.
 template <typename Row>
-[[nodiscard]] Status InsertRow(Statement& insert, int rank, const Row& row) {
-  int parameter = 1;
-  insert.Bind(parameter, rank);
-  VisitColumns(row, [&](const RunColumn& /*column*/, const auto& member) {
-    insert.Bind(++parameter, Stored(member));
+void SharedBytes(const Row& row, std::string& bytes) {
+  bytes.clear();
+  const auto add = [&bytes](const auto* data, std::size_t size) {
+    bytes.append(reinterpret_cast<const char*>(data), size);
+  };
+  VisitColumns(row, [&](const RunColumn& column, const auto& member) {
+    if (!column.shared) {
+      return;
+    }
+    const auto& stored = Stored(member);
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(stored)>>) {
+      add(&stored, sizeof(stored));
+    } else {
+      const std::string_view text = stored;
+      const std::size_t size = text.size();
+      add(&size, sizeof(size));
+      add(text.data(), size);
+    }
   });
-  return insert.Finish();
 }
 
-// "name, name, …": the columns of a row type, without `rank`.
+// "name, name, …": columns of a row type, without `rank`.
 template <typename Row>
-[[nodiscard]] std::string SelectedColumns() {
+[[nodiscard]] std::string SelectedColumns(ColumnPart part = ColumnPart::kAll) {
   std::string columns;
   const Row row{};
   VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
-    columns.append(columns.empty() ? "" : ", ").append(column.name);
+    if (IsIn(part, column)) {
+      columns.append(columns.empty() ? "" : ", ").append(column.name);
+    }
   });
   return columns;
+}
+
+// How many columns: of the table, and of those that rows do not share.
+template <typename Row>
+inline constexpr std::size_t kColumns = 0;
+template <typename Row>
+inline constexpr std::size_t kOwnColumns = 0;
+#define REPRISE_TABLE(table, Struct, where) \
+  template <>                               \
+  inline constexpr std::size_t kColumns<Struct> = 0
+#define REPRISE_COLUMN(column, type, member) +1
+#define REPRISE_TABLE_END ;
+#include "report/run/schema.def"
+#define REPRISE_TABLE(table, Struct, where) \
+  template <>                               \
+  inline constexpr std::size_t kOwnColumns<Struct> = 0
+#define REPRISE_COLUMN(column, type, member) +1
+#define REPRISE_SHARED(column, type, member)
+#define REPRISE_TABLE_END ;
+#include "report/run/schema.def"
+
+template <typename Row>
+inline constexpr bool kHasShared = kOwnColumns<Row> < kColumns<Row>;
+
+// "INSERT … VALUES(?,…)" of rows of a type: first the parameters that `first` names, then the
+// columns of BindColumns.
+template <typename Row>
+[[nodiscard]] std::string InsertSql(ColumnPart part, const std::string& first) {
+  const std::string_view table = TableName(static_cast<const Row*>(nullptr));
+  const std::string columns = first + ", " + SelectedColumns<Row>(part);
+  std::string values = "?";
+  for (const char c : columns) {
+    values += c == ',' ? ",?" : "";
+  }
+  const std::string into = part == ColumnPart::kShared ? SharedOf(table)
+                           : part == ColumnPart::kOwn  ? RowsOf(table)
+                                                       : std::string(table);
+  return "INSERT OR REPLACE INTO " + into + "(" + columns + ") VALUES(" + values + ")";
+}
+
+template <typename Row>
+void BindColumns(Statement& insert, const Row& row, ColumnPart part, int parameter) {
+  VisitColumns(row, [&](const RunColumn& column, const auto& member) {
+    if (IsIn(part, column)) {
+      insert.Bind(parameter++, Stored(member));
+    }
+  });
 }
 
 // Whether a value of the current row is one that the column and its member can have.
@@ -166,14 +226,16 @@ template <typename Member>
   return false;
 }
 
-// The current row of a SELECT of SelectedColumns(). Bad input names the column whose value is none
-// that it can have.
+// The current row of a SELECT of SelectedColumns(part), into these members. Bad input names the
+// column whose value is none that it can have.
 template <typename Row>
-[[nodiscard]] Result<Row> ReadRow(const Statement& select) {
-  Row row{};
+[[nodiscard]] Status ReadColumns(const Statement& select, ColumnPart part, Row& row) {
   int index = 0;
   std::string_view wrong;
   VisitColumns(row, [&](const RunColumn& column, auto& member) {
+    if (!IsIn(part, column)) {
+      return;
+    }
     if (!IsOfColumn(select, index, column.type, member)) {
       wrong = column.name;
     }
@@ -183,7 +245,7 @@ template <typename Row>
     return BadInput(
         std::string("table ").append(TableName(&row)).append(", column ").append(wrong));
   }
-  return row;
+  return {};
 }
 
 }  // namespace reprise

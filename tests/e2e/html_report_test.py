@@ -168,7 +168,7 @@ class InBrowser(pages.PageTest):
             # Killed within iteration 2.
             database.execute("UPDATE ranks SET closed = 0")
             database.execute("DELETE FROM steps WHERE iteration >= 2")
-            database.execute("DELETE FROM records WHERE iteration > 2")
+            database.execute("DELETE FROM records_rows WHERE shared IN (SELECT shared FROM records_shared WHERE iteration > 2)")
         manifest = json.loads((run / "manifest.json").read_text())
         (run / "manifest.json").write_text(json.dumps({**manifest, "complete": False}))
         path = write_page(self, run)

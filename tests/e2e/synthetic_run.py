@@ -114,7 +114,25 @@ def write_run(program, directory, ranks=16, layers=6, iterations=3, period_ms=10
             database.execute("COMMIT")
 
 
+def columns(database, table):
+    return [column[1] for column in database.execute(f"PRAGMA table_info({table})")]
+
+
 def insert(database, table, rows):
+    """Rows of all columns of a table, or of a view of rows with shared columns (docs/run_format.md)."""
+    shared = columns(database, f"{table}_shared")
+    if not shared:
+        return insert_all(database, table, rows)
+    own = columns(database, f"{table}_rows")
+    numbers = {}
+    names = columns(database, table)
+    split = [dict(zip(names, row)) for row in rows]
+    keys = [numbers.setdefault(tuple(row[name] for name in shared[1:]), len(numbers) + 1) for row in split]
+    insert_all(database, f"{table}_shared", [(number, *values) for values, number in numbers.items()])
+    return insert_all(database, f"{table}_rows", [(key, *(row[name] for name in own[1:])) for key, row in zip(keys, split)])
+
+
+def insert_all(database, table, rows):
     rows = list(rows)
     if rows:
         database.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)

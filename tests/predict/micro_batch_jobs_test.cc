@@ -25,6 +25,32 @@ Result<Workload> JobWith(const std::string& what, const Given& given) {
   return MakeJob(options);
 }
 
+std::string TextOf(const NodeInfo& node) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", node.node_id,
+                     node.name, Name(node.op_class), Name(node.kind), Name(node.phase), node.actor,
+                     Name(node.mode), node.kernel, node.shape, node.flops, node.bytes,
+                     Name(node.work_from), node.capped, node.step, node.recorded_start_ns,
+                     node.recorded_duration_ns, node.recorded_elapsed_ns, node.recorded_delay_ns,
+                     node.recorded_tracing_ns, node.counts_for_coverage);
+}
+
+// As a run is written of them.
+void ExpectSameDescription(const FoldedJob& a, const FoldedJob& b) {
+  EXPECT_EQ(a.trace_hash, b.trace_hash);
+  ASSERT_EQ(a.described.size(), a.programs.size());
+  ASSERT_EQ(b.described.size(), b.programs.size());
+  for (std::size_t number = 0; number < a.described.size(); ++number) {
+    EXPECT_EQ(a.described[number].frame, b.described[number].frame);
+    const std::vector<NodeInfo> left = a.described[number].All();
+    const std::vector<NodeInfo> right = b.described[number].All();
+    ASSERT_EQ(left.size(), a.programs[number].size());
+    ASSERT_EQ(left.size(), right.size());
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      ASSERT_EQ(TextOf(left[i]), TextOf(right[i])) << number << " " << i;
+    }
+  }
+}
+
 void ExpectSameJob(const GeneratedJob& a, const GeneratedJob& b, const Workload& workload) {
   EXPECT_EQ(JobFactsText(FactsOf(workload, a.summary)), JobFactsText(FactsOf(workload, b.summary)));
   EXPECT_EQ(a.summary.nodes, b.summary.nodes);
@@ -52,14 +78,15 @@ void ExpectRepeated(const std::string& what, Given given, std::int64_t samples, 
   given["global-batch"] = std::to_string(40 * samples);
   const auto workload = JobWith(what, given);
   ASSERT_TRUE(workload) << workload.error().message;
-  MicroBatchJobs repeated(*workload);
-  MicroBatchJobs whole(*workload, /*repeat=*/false);
+  MicroBatchJobs repeated(*workload, /*repeat=*/true, MicroBatchJobs::For::kRun);
+  MicroBatchJobs whole(*workload, /*repeat=*/false, MicroBatchJobs::For::kRun);
   for (const std::int64_t batches : {40, 44}) {
     const auto a = repeated.Generate(batches);
     const auto b = whole.Generate(batches);
     ASSERT_TRUE(a) << a.error().message;
     ASSERT_TRUE(b) << b.error().message;
     ASSERT_NO_FATAL_FAILURE(ExpectSameJob(*a, *b, *workload));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameDescription(a->folded, b->folded));
     const auto sums = repeated.Sum(batches);
     ASSERT_TRUE(sums);
     EXPECT_EQ(JobFactsText(FactsOf(*workload, *sums)),

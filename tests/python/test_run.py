@@ -240,11 +240,11 @@ class Damage(unittest.TestCase):
 
 class Schemas(unittest.TestCase):
     def test_another_version_is_refused(self):
-        version = run_schema.VERSION
-        for other in (version - 1, version + 1):
+        oldest, version = run_schema.OLDEST, run_schema.VERSION
+        for other in (oldest - 1, version + 1):
             path = made.copy(made.dry_run(), f"version{other}")
             made.change(path / "run.sqlite", f"PRAGMA user_version={other}")
-            with self.assertRaisesRegex(ValueError, f"run.sqlite: has schema version {other}, this package reads only {version}"):
+            with self.assertRaisesRegex(ValueError, f"run.sqlite: has schema version {other}, this package reads {oldest} to {version}"):
                 reprise.Run(path)
 
     def test_every_column_of_the_program(self):
@@ -252,6 +252,9 @@ class Schemas(unittest.TestCase):
         for file, absent in (("rank0.sqlite", set()), ("run.sqlite", {"node_info", "records"})):
             with contextlib.closing(sqlite3.connect(made.real_run() / file)) as database:
                 there = {name for name, in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+                views = {name for name in there if name.removesuffix("_shared").removesuffix("_rows") in run_schema.TABLES}
+                self.assertEqual(views, there)
+                there = {name for name in there if not name.endswith(("_shared", "_rows"))}
                 self.assertEqual(there, set(run_schema.TABLES) - absent)
                 for name in there:
                     columns = [column[1] for column in database.execute(f"PRAGMA table_info({name})")]

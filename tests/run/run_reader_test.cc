@@ -133,8 +133,11 @@ TEST_F(RunReaderTest, AValueOfAnotherTypeIsNamed) {
       fs::copy_file(File("whole"), path, fs::copy_options::overwrite_existing);
       sqlite3* database = nullptr;
       ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
-      const std::string sql =
-          fmt::format("UPDATE {} SET \"{}\" = x'c3ff'", table.name, column.name);
+      const std::string sql = fmt::format("UPDATE {} SET \"{}\" = x'c3ff'",
+                                          !table.HasShared() ? std::string(table.name)
+                                          : column.shared    ? SharedOf(table.name)
+                                                             : RowsOf(table.name),
+                                          column.name);
       const int done = sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr);
       const int changed = sqlite3_changes(database);
       sqlite3_close(database);
@@ -153,12 +156,33 @@ TEST_F(RunReaderTest, AValueOfAnotherTypeIsNamed) {
   EXPECT_GT(tried, 40);
 }
 
+// A row without its shared values is damage, not a row less.
+TEST_F(RunReaderTest, ARowWithoutSharedValuesIsNamed) {
+  const std::string path = RankFile(0);
+  fs::copy_file(path, File("whole"));
+  for (const char* sql : {"UPDATE edges_rows SET shared = 9", "UPDATE edges_rows SET shared = NULL",
+                          "UPDATE edges_rows SET shared = 0", "DELETE FROM edges_shared",
+                          "UPDATE edges_shared SET shared = shared + 1 WHERE shared = 1"}) {
+    fs::copy_file(File("whole"), path, fs::copy_options::overwrite_existing);
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(database, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+    ASSERT_GT(sqlite3_changes(database), 0) << sql;
+    sqlite3_close(database);
+    std::vector<std::string> notes;
+    const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+    ASSERT_FALSE(read) << sql;
+    EXPECT_EQ(read.error().kind, ErrorKind::kBadInput) << sql;
+    EXPECT_THAT(read.error().message, HasSubstr("column shared")) << sql;
+  }
+}
+
 TEST_F(RunReaderTest, AGroupWithoutMembersIsNamed) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(RankFile(0).c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(
-      sqlite3_exec(database, "UPDATE collectives SET group_size=0", nullptr, nullptr, nullptr),
-      SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "UPDATE collectives_shared SET group_size=0", nullptr, nullptr,
+                         nullptr),
+            SQLITE_OK);
   sqlite3_close(database);
   std::vector<std::string> notes;
   const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);

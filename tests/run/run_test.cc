@@ -482,7 +482,7 @@ TEST_F(RunTest, WriteErrorIsReportedAtClose) {
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open(File("rank0.sqlite").c_str(), &handle), SQLITE_OK);
   sqlite3_busy_timeout(handle, 5'000);
-  ASSERT_EQ(sqlite3_exec(handle, "DROP TABLE edges", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(handle, "DROP TABLE edges_rows", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(handle);
   (*writer)->Append<EdgeInfo>({{.from = 1, .to = 2, .reason = "data"}});
   const Status closed = (*writer)->Close();
@@ -498,7 +498,7 @@ TEST_F(RunTest, WriteErrorIsKnownBeforeClose) {
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open(File("rank0.sqlite").c_str(), &handle), SQLITE_OK);
   sqlite3_busy_timeout(handle, 5'000);
-  ASSERT_EQ(sqlite3_exec(handle, "DROP TABLE edges", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(handle, "DROP TABLE edges_rows", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(handle);
   (*writer)->Append<EdgeInfo>({{.from = 1, .to = 2, .reason = "data"}});
   for (int i = 0; i < 6'000 && (*writer)->status(); ++i) {

@@ -80,6 +80,23 @@ void ExpectSame(const std::vector<Row>& actual, const Row& expected) {
 
 using SchemaTest = RunDirectory;
 
+// Makes of a rank's file what version 10 had: tables, and no shared columns apart.
+void MakeVersion10(const std::string& path) {
+  Result<Database> database = Database::Open(path, Database::Access::kCreate);
+  ASSERT_TRUE(database);
+  for (const RunTable& table : RunTables()) {
+    if (table.HasShared()) {
+      const Status done =
+          database->Execute(fmt::format("CREATE TABLE plain AS SELECT * FROM {0}; DROP VIEW {0};"
+                                        "CREATE TABLE {0} AS SELECT * FROM plain; DROP TABLE "
+                                        "plain; DROP TABLE {1}; DROP TABLE {2}",
+                                        table.name, SharedOf(table.name), RowsOf(table.name)));
+      ASSERT_TRUE(done) << done.error().message;
+    }
+  }
+  ASSERT_TRUE(database->Execute("PRAGMA user_version=10"));
+}
+
 TEST_F(SchemaTest, EveryColumnComesBackFromBothFiles) {
   Filler filler;
   const auto node = filler.Make<NodeInfo>();
@@ -109,9 +126,13 @@ TEST_F(SchemaTest, EveryColumnComesBackFromBothFiles) {
   (*writer)->Append<RunFact>({fact});
   ASSERT_TRUE((*writer)->Close());
   ASSERT_TRUE(MergeRun(Directory()));
-  for (const bool merged : {false, true}) {
-    SCOPED_TRACE(merged ? "run.sqlite" : "rank0.sqlite");
-    if (merged) {
+  for (const std::string_view from : {"rank0.sqlite", "version 10", "run.sqlite"}) {
+    SCOPED_TRACE(from);
+    const bool merged = from == "run.sqlite";
+    if (from == "version 10") {
+      fs::remove(File("checksums.xxh128"));
+      MakeVersion10(File("rank0.sqlite"));
+    } else if (merged) {
       fs::remove(File("rank0.sqlite"));
     }
     const auto run = ReadRun(Directory());
@@ -147,6 +168,32 @@ std::string SectionOf(const std::string& page, std::string_view table) {
   return "";
 }
 
+// Rows that have shared columns in common keep them once.
+TEST_F(SchemaTest, SharedColumnsAreStoredOnce) {
+  Filler filler;
+  std::vector<NodeInfo> nodes(3, filler.Make<NodeInfo>());
+  nodes[1].node_id = 2;
+  nodes[2].name = "another";
+  ASSERT_TRUE(WriteManifest(Directory(), {}));
+  {
+    auto writer = RankWriter::Create(Directory(), 3);
+    ASSERT_TRUE(writer);
+    (*writer)->Append(nodes);
+    (*writer)->Append(std::vector<NodeInfo>{nodes[0]});  // a later batch
+    ASSERT_TRUE((*writer)->Close());
+  }
+  auto database = Database::Open(File("rank3.sqlite"), Database::Access::kRead);
+  ASSERT_TRUE(database);
+  auto select = database->Prepare(
+      "SELECT (SELECT count(*) FROM node_info_shared), group_concat(shared, ' '),"
+      " (SELECT group_concat(rank || name, ' ') FROM nodes) FROM node_info_rows");
+  ASSERT_TRUE(select) << select.error().message;
+  ASSERT_TRUE(select->Next().value_or(false));
+  EXPECT_EQ(select->Int(0), 2);
+  EXPECT_EQ(select->Text(1), "1 1 2 1");
+  EXPECT_EQ(select->Text(2), fmt::format("3{0} 3{0} 3another 3{0}", nodes[0].name));
+}
+
 TEST(Schema, ThePageExplainsEveryColumn) {
   const std::string page = TextOf(REPRISE_SOURCE_DIR "/docs/run_format.md");
   const std::string version = fmt::format("`PRAGMA user_version` is {}.", kRunSchemaVersion);
@@ -166,7 +213,7 @@ TEST(Schema, ThePageExplainsEveryColumn) {
 
 // A file of another version is refused: what was found, what is read, what to do.
 TEST_F(SchemaTest, AnotherVersionIsRefused) {
-  for (const int version : {kRunSchemaVersion - 1, kRunSchemaVersion + 1}) {
+  for (const int version : {kOldestRunSchema - 1, kRunSchemaVersion + 1}) {
     ASSERT_TRUE(WriteManifest(Directory(), {}));
     ASSERT_TRUE((*RankWriter::Create(Directory(), 0))->Close());
     ASSERT_TRUE(MergeRun(Directory()));
@@ -179,8 +226,8 @@ TEST_F(SchemaTest, AnotherVersionIsRefused) {
       ASSERT_FALSE(run);
       EXPECT_EQ(run.error().kind, ErrorKind::kBadInput);
       EXPECT_THAT(run.error().message,
-                  AllOf(HasSubstr(fmt::format("has schema version {}, this program reads only {}",
-                                              version, kRunSchemaVersion)),
+                  AllOf(HasSubstr(fmt::format("has schema version {}, this program reads {} to {}",
+                                              version, kOldestRunSchema, kRunSchemaVersion)),
                         HasSubstr("replay the trace again")));
       fs::remove(File(file));
     }

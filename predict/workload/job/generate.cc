@@ -35,15 +35,6 @@ std::string SafeName(const std::string& name) {
   return safe.empty() ? "workload" : safe;
 }
 
-std::string SourceText(const Workload& w) {
-  const Layout& l = w.layout;
-  return fmt::format(
-      "reprise generate {}: tp {} cp {} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}; no times",
-      w.name, l.tp, l.cp, l.dp, l.pp, l.ep, l.fsdp ? " fsdp" : "",
-      l.sequence_parallel ? " sequence parallel" : "", w.global_batch, w.micro_batch, w.schedule,
-      w.virtual_stages > 1 ? fmt::format(":{}", w.virtual_stages) : "");
-}
-
 std::string ClassFileOf(const Workload& w, std::size_t number, std::string_view suffix) {
   return fmt::format("{}.class{}.et{}", SafeName(w.name), number, suffix);
 }
@@ -181,6 +172,15 @@ TraceMetadata HeaderOf(const Workload& w, const Program& program, std::uint64_t 
 }
 
 }  // namespace
+
+std::string SourceText(const Workload& w) {
+  const Layout& l = w.layout;
+  return fmt::format(
+      "reprise generate {}: tp {} cp {} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}; no times",
+      w.name, l.tp, l.cp, l.dp, l.pp, l.ep, l.fsdp ? " fsdp" : "",
+      l.sequence_parallel ? " sequence parallel" : "", w.global_batch, w.micro_batch, w.schedule,
+      w.virtual_stages > 1 ? fmt::format(":{}", w.virtual_stages) : "");
+}
 
 Result<ClassProgram> GenerateClass(const Workload& w, const RankPlan& plan, std::size_t number,
                                    const NodeSink& sink, bool repeatable) {

@@ -73,6 +73,9 @@ struct RankPlan {
 // Trainable numbers of the whole model, each once.
 [[nodiscard]] std::int64_t CountParameters(const Workload& workload);
 
+// A line that says what a generated trace is of: TraceMetadata::source.
+[[nodiscard]] std::string SourceText(const Workload& workload);
+
 // The program of one class of ranks, by its number in the plan: every node goes to `sink`.
 struct ClassProgram {
   TraceMetadata header;  // that its file has

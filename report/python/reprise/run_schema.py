@@ -5,7 +5,7 @@ import re
 
 Column = collections.namedtuple("Column", "name type")
 _TEXT = importlib.resources.files("reprise").joinpath("run_schema.def").read_text(encoding="utf-8")
-_ROW = re.compile(r"^REPRISE_(TABLE|COLUMN|MEDIAN)\((.*)\)$", re.MULTILINE)
+_ROW = re.compile(r"^REPRISE_(TABLE|COLUMN|SHARED|MEDIAN)\((.*)\)$", re.MULTILINE)
 
 
 def _read(text):
@@ -26,4 +26,4 @@ def _read(text):
 
 
 TABLES = _read(_TEXT)
-VERSION = int(re.search(r"^REPRISE_SCHEMA_VERSION\((\d+)\)$", _TEXT, re.MULTILINE).group(1))
+VERSION, OLDEST = (int(re.search(rf"^REPRISE_SCHEMA_{name}\((\d+)\)$", _TEXT, re.MULTILINE).group(1)) for name in ("VERSION", "OLDEST"))

@@ -45,9 +45,9 @@ class File:
         # Opening is lazy: this is what fails.
         self.tables = {name for name, in self._connection.execute("SELECT name FROM sqlite_master")}
         schema = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if schema != run_schema.VERSION:
-            raise ValueError(f"{path}: has schema version {schema}, this package reads only {run_schema.VERSION}: replay the trace "
-                             "again, or read the run with the version of reprise that wrote it")
+        if not run_schema.OLDEST <= schema <= run_schema.VERSION:
+            raise ValueError(f"{path}: has schema version {schema}, this package reads {run_schema.OLDEST} to {run_schema.VERSION}: "
+                             "replay the trace again, or read the run with the version of reprise that wrote it")
 
     def close(self):
         self._connection.close()
