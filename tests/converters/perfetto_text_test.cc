@@ -20,12 +20,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kBaseNs = 1'790'000'000'000'000'000;
-constexpr std::uint64_t kHost = 2;      // tracks
-constexpr std::uint64_t kOverhead = 4;  //
-constexpr std::uint64_t kStream = 6;    //
-constexpr std::uint64_t kOperator = 1;  // categories
-constexpr std::uint64_t kRuntime = 2;   //
-constexpr std::uint64_t kPython = 3;    //
+constexpr std::uint64_t kHostTrack = 2;         // tracks
+constexpr std::uint64_t kOverheadTrack = 4;     //
+constexpr std::uint64_t kStreamTrack = 6;       //
+constexpr std::uint64_t kOperatorCategory = 1;  // categories
+constexpr std::uint64_t kRuntimeCategory = 2;   //
+constexpr std::uint64_t kPythonCategory = 3;    //
 
 Result<std::string> TextOf(std::string_view bytes) {
   const auto text = PerfettoAsJson(std::make_unique<TextInMemory>("t.pftrace", bytes));
@@ -51,11 +51,11 @@ PerfettoPackets Beginning() {
   PerfettoPackets packets;
   packets.At(kBaseNs, [](WireBuffer&) {});
   packets.Process(1, 4242, "python");
-  packets.Thread(kHost, 4242, 4243);
+  packets.Thread(kHostTrack, 4242, 4243);
   packets.Process(3, 2147483647, "Overhead");
-  packets.Thread(kOverhead, 2147483647, 0);
+  packets.Thread(kOverheadTrack, 2147483647, 0);
   packets.Process(5, 0, "GPU 0");
-  packets.Thread(kStream, 0, 7);
+  packets.Thread(kStreamTrack, 0, 7);
   packets.Texts(1, {"cpu_op", "cuda_runtime", "python_function"});
   packets.Texts(2, {"aten::mm", "aten::add", "cudaLaunchKernel", "gemm_nn", "Stream Sync",
                     "nn.Module: Linear_0", "Buffer Flush"});
@@ -76,16 +76,16 @@ std::vector<std::string> Shown(const KinetoTrace& trace) {
 
 TEST(PerfettoText, AllBeginsThenAllEndsInTheSameOrder) {
   PerfettoPackets packets = Beginning();
-  packets.Begin(kBaseNs + 1000, kHost, 1, kOperator);
-  packets.Begin(kBaseNs + 2001, kHost, 2, kOperator);  // where the first ends
-  packets.Begin(kBaseNs + 3000, kHost, 1, kOperator);  // takes no time
-  packets.Begin(kBaseNs + 4000, kHost, 1, kOperator);
-  packets.Begin(kBaseNs + 4000, kHost, 2, kOperator);  // within, from the same time on
-  packets.End(kBaseNs + 2001, kHost);
-  packets.End(kBaseNs + 3000, kHost);
-  packets.End(kBaseNs + 3000, kHost);
-  packets.End(kBaseNs + 9000, kHost);
-  packets.End(kBaseNs + 5000, kHost);
+  packets.Begin(kBaseNs + 1000, kHostTrack, 1, kOperatorCategory);
+  packets.Begin(kBaseNs + 2001, kHostTrack, 2, kOperatorCategory);  // where the first ends
+  packets.Begin(kBaseNs + 3000, kHostTrack, 1, kOperatorCategory);  // takes no time
+  packets.Begin(kBaseNs + 4000, kHostTrack, 1, kOperatorCategory);
+  packets.Begin(kBaseNs + 4000, kHostTrack, 2, kOperatorCategory);  // within, from the same time on
+  packets.End(kBaseNs + 2001, kHostTrack);
+  packets.End(kBaseNs + 3000, kHostTrack);
+  packets.End(kBaseNs + 3000, kHostTrack);
+  packets.End(kBaseNs + 9000, kHostTrack);
+  packets.End(kBaseNs + 5000, kHostTrack);
   Diagnostics diagnostics;
   const auto trace = ReadPackets(packets.bytes(), diagnostics);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -99,12 +99,12 @@ TEST(PerfettoText, AllBeginsThenAllEndsInTheSameOrder) {
 
 TEST(PerfettoText, SlicesInTheOrderOfTimeNest) {
   PerfettoPackets packets = Beginning();
-  packets.Begin(kBaseNs + 1000, kHost, 1, kOperator);
-  packets.Begin(kBaseNs + 2000, kHost, 2, kOperator);
-  packets.End(kBaseNs + 2000, kHost);
-  packets.Begin(kBaseNs + 2000, kHost, 2, kOperator);
-  packets.End(kBaseNs + 3000, kHost);
-  packets.End(kBaseNs + 3000, kHost);
+  packets.Begin(kBaseNs + 1000, kHostTrack, 1, kOperatorCategory);
+  packets.Begin(kBaseNs + 2000, kHostTrack, 2, kOperatorCategory);
+  packets.End(kBaseNs + 2000, kHostTrack);
+  packets.Begin(kBaseNs + 2000, kHostTrack, 2, kOperatorCategory);
+  packets.End(kBaseNs + 3000, kHostTrack);
+  packets.End(kBaseNs + 3000, kHostTrack);
   Diagnostics diagnostics;
   const auto trace = ReadPackets(packets.bytes(), diagnostics);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -115,9 +115,9 @@ TEST(PerfettoText, SlicesInTheOrderOfTimeNest) {
 
 TEST(PerfettoText, BeginsWithoutEndsAreCounted) {
   PerfettoPackets packets = Beginning();
-  packets.Begin(kBaseNs + 1000, kHost, 1, kOperator);
-  packets.Begin(kBaseNs + 2000, kHost, 2, kOperator);
-  packets.End(kBaseNs + 3000, kHost);
+  packets.Begin(kBaseNs + 1000, kHostTrack, 1, kOperatorCategory);
+  packets.Begin(kBaseNs + 2000, kHostTrack, 2, kOperatorCategory);
+  packets.End(kBaseNs + 3000, kHostTrack);
   Diagnostics diagnostics;
   const auto trace = ReadPackets(packets.bytes(), diagnostics);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -128,7 +128,7 @@ TEST(PerfettoText, BeginsWithoutEndsAreCounted) {
 TEST(PerfettoText, AnnotationsAreArguments) {
   PerfettoPackets packets = Beginning();
   WireBuffer& out = packets.out();
-  packets.Slice(kBaseNs + 1000, 1, kHost, 1, kOperator, [&] {
+  packets.Slice(kBaseNs + 1000, 1, kHostTrack, 1, kOperatorCategory, [&] {
     packets.Integer("External id", 17);
     packets.Integer("Sequence number", -1);
     out.Nested(4, [&] {
@@ -158,7 +158,7 @@ TEST(PerfettoText, AnnotationsAreArguments) {
       });
     });
   });
-  packets.End(kBaseNs + 2000, kHost);
+  packets.End(kBaseNs + 2000, kHostTrack);
   const auto text = TextOf(packets.bytes());
   ASSERT_TRUE(text) << text.error().message;
   EXPECT_THAT(*text, HasSubstr("\"args\":{\"External id\":17,\"Sequence number\":-1,"
@@ -170,15 +170,16 @@ TEST(PerfettoText, AnnotationsAreArguments) {
 TEST(PerfettoText, WorkOnAGpuHasItsLaunchAndStream) {
   PerfettoPackets packets = Beginning();
   WireBuffer& out = packets.out();
-  packets.Begin(kBaseNs + 1000, kHost, 1, kOperator);
-  packets.Slice(kBaseNs + 1200, 1, kHost, 3, kRuntime, [&] { packets.Integer("correlation", 9); });
-  packets.Begin(kBaseNs + 1300, kHost, 6, kPython);
-  packets.End(kBaseNs + 9000, kHost);
-  packets.End(kBaseNs + 1250, kHost);
-  packets.End(kBaseNs + 1400, kHost);
-  packets.Begin(kBaseNs + 100, kOverhead, 7);
-  packets.End(kBaseNs + 200, kOverhead);
-  packets.Slice(kBaseNs + 6000, 1, kStream, 5, 0, [&] {
+  packets.Begin(kBaseNs + 1000, kHostTrack, 1, kOperatorCategory);
+  packets.Slice(kBaseNs + 1200, 1, kHostTrack, 3, kRuntimeCategory,
+                [&] { packets.Integer("correlation", 9); });
+  packets.Begin(kBaseNs + 1300, kHostTrack, 6, kPythonCategory);
+  packets.End(kBaseNs + 9000, kHostTrack);
+  packets.End(kBaseNs + 1250, kHostTrack);
+  packets.End(kBaseNs + 1400, kHostTrack);
+  packets.Begin(kBaseNs + 100, kOverheadTrack, 7);
+  packets.End(kBaseNs + 200, kOverheadTrack);
+  packets.Slice(kBaseNs + 6000, 1, kStreamTrack, 5, 0, [&] {
     packets.Integer("stream", 7);
     packets.Integer("correlation", 11);
     out.Nested(4, [&] {
@@ -186,7 +187,7 @@ TEST(PerfettoText, WorkOnAGpuHasItsLaunchAndStream) {
       out.BytesField(6, "Stream Sync");
     });
   });
-  packets.End(kBaseNs + 7000, kStream);
+  packets.End(kBaseNs + 7000, kStreamTrack);
   packets.At(kBaseNs + 2000, [&](WireBuffer&) {
     out.Nested(53, [&] {
       out.VarintField(1, 1);
@@ -263,7 +264,7 @@ TEST(PerfettoText, CountersAreEventsOfTheirOwn) {
 
 TEST(PerfettoText, IsKnownByItsContent) {
   PerfettoPackets packets = Beginning();
-  packets.Begin(kBaseNs + 1000, kHost, 1, kOperator);
+  packets.Begin(kBaseNs + 1000, kHostTrack, 1, kOperatorCategory);
   const FileHead head = SniffText(packets.bytes());
   EXPECT_EQ(head.kind, CaptureKind::kKineto);
   EXPECT_EQ(head.process, 4242);
@@ -286,7 +287,7 @@ std::string ErrorOf(const std::string& bytes) {
 TEST(PerfettoText, DamageIsNamedWithItsByte) {
   PerfettoPackets packets = Beginning();
   const std::size_t at = packets.bytes().size();
-  packets.Begin(kBaseNs + 1000, kHost, 1, kOperator);
+  packets.Begin(kBaseNs + 1000, kHostTrack, 1, kOperatorCategory);
   const std::string whole = packets.bytes();
   EXPECT_THAT(ErrorOf(whole.substr(0, whole.size() - 1)),
               HasSubstr(fmt::format("t.pftrace: byte {} (unpacked): the file ends within", at)));
@@ -295,13 +296,13 @@ TEST(PerfettoText, DamageIsNamedWithItsByte) {
                                     "expected",
                                     whole.size())));
   PerfettoPackets unknown = Beginning();
-  unknown.Begin(kBaseNs, 99, 1, kOperator);
+  unknown.Begin(kBaseNs, 99, 1, kOperatorCategory);
   EXPECT_THAT(ErrorOf(unknown.bytes()), HasSubstr("no packet before describes track 99"));
   PerfettoPackets text = Beginning();
-  text.Begin(kBaseNs, kHost, 99, kOperator);
+  text.Begin(kBaseNs, kHostTrack, 99, kOperatorCategory);
   EXPECT_THAT(ErrorOf(text.bytes()), HasSubstr("a text that no packet before it has"));
   PerfettoPackets late = Beginning();
-  late.Begin(INT64_MAX, kHost, 1, kOperator);
+  late.Begin(INT64_MAX, kHostTrack, 1, kOperatorCategory);
   EXPECT_THAT(ErrorOf(late.bytes()), HasSubstr("ns is no time"));
   PerfettoPackets compressed = Beginning();
   compressed.Add([](WireBuffer& out) { out.BytesField(50, "x"); });
@@ -312,8 +313,9 @@ TEST(PerfettoText, DamageIsNamedWithItsByte) {
 TEST(PerfettoText, CutAnywhereAndChangedAnywhere) {
   PerfettoPackets packets = Beginning();
   packets.CounterNames(1, 0, {"Power (W)"});
-  packets.Slice(kBaseNs + 1000, 1, kHost, 1, kOperator, [&] { packets.Integer("correlation", 9); });
-  packets.End(kBaseNs + 2000, kHost);
+  packets.Slice(kBaseNs + 1000, 1, kHostTrack, 1, kOperatorCategory,
+                [&] { packets.Integer("correlation", 9); });
+  packets.End(kBaseNs + 2000, kHostTrack);
   packets.Sample(kBaseNs + 1500, 1, 0, 412.5);
   const std::string whole = packets.bytes();
   std::size_t refused = 0;
@@ -336,7 +338,7 @@ TEST(PerfettoText, ATextRepeatedByItsNumberIsBounded) {
   PerfettoPackets packets = Beginning();
   packets.Texts(29, {std::string(1 << 20, 'x')});
   WireBuffer& out = packets.out();
-  packets.Slice(kBaseNs, 1, kHost, 1, kOperator, [&] {
+  packets.Slice(kBaseNs, 1, kHostTrack, 1, kOperatorCategory, [&] {
     for (int i = 0; i < 1000; ++i) {
       out.Nested(4, [&] {
         out.BytesField(10, "a");
@@ -348,15 +350,15 @@ TEST(PerfettoText, ATextRepeatedByItsNumberIsBounded) {
   PerfettoPackets many = Beginning();
   many.Texts(2, {std::string(1 << 20, 'x')});
   for (int i = 0; i < 1000; ++i) {
-    many.Begin(kBaseNs, kHost, 1, kOperator);
+    many.Begin(kBaseNs, kHostTrack, 1, kOperatorCategory);
   }
   EXPECT_THAT(ErrorOf(many.bytes()), HasSubstr("over the limit of 150 to 1"));
 }
 
 TEST(PerfettoText, AFileConvertsByItsContent) {
   PerfettoPackets packets = Beginning();
-  packets.Begin(kBaseNs + 1000, kHost, 1, kOperator);
-  packets.End(kBaseNs + 2000, kHost);
+  packets.Begin(kBaseNs + 1000, kHostTrack, 1, kOperatorCategory);
+  packets.End(kBaseNs + 2000, kHostTrack);
   const std::string directory = FreshDirectory("perfetto_text");
   for (const int rank : {0, 1}) {
     WriteText(fmt::format("{}/trace_rank-{}.pftrace", directory, rank), Gzip(packets.bytes()));

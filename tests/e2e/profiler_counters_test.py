@@ -194,9 +194,10 @@ class ProfilerCounters(program.ProgramTest):
             if node["name"].startswith("Memcpy"):
                 self.assertEqual(node["name"], "Memcpy DtoH (Device -> Pinned)")
                 node["name"] = "Memcpy"
-        for kind in ("ampere_sgemm_128x64_nn", "Memcpy", "aten::mm"):
+        # Two of each; an operator is three nodes: before its launch, the launch, after it.
+        for kind, nodes in (("ampere_sgemm_128x64_nn", 2), ("Memcpy", 2), ("aten::mm", 6)):
             found = [[node for node in rank["nodes"] if node["name"] == kind] for rank in (a, b)]
-            self.assertEqual(len(found[0]), 2, kind)
+            self.assertEqual([len(found[0]), len(found[1])], [nodes, nodes], kind)
             for one, other in zip(*found):
                 for key in ("start_ns", "duration_ns", "actor", "deps", "inputs"):
                     self.assertEqual(one.get(key), other.get(key), f"{kind}: {key}")

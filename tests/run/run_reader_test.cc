@@ -204,8 +204,8 @@ TEST_F(RunReaderTest, WhatTheMemoryCannotHoldIsRefused) {
   const std::vector<std::int32_t> both = {0, 1};
   const auto bytes =
       static_cast<std::int64_t>(fs::file_size(RankFile(0)) + fs::file_size(RankFile(1)));
-  EXPECT_TRUE(FitsInMemory(Directory(), both, 3 * bytes));
-  EXPECT_FALSE(FitsInMemory(Directory(), both, 3 * bytes - 1));
+  EXPECT_TRUE(FitsInMemory(Directory(), both, 8 * bytes));
+  EXPECT_FALSE(FitsInMemory(Directory(), both, 8 * bytes - 1));
   EXPECT_TRUE(CheckMemory(Directory(), both, 2 * bytes));
   EXPECT_TRUE(CheckMemory(Directory(), std::vector<std::int32_t>{1}, 2 * bytes - 1));
   const Status refused = CheckMemory(Directory(), both, 2 * bytes - 1);
