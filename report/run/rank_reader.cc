@@ -174,30 +174,13 @@ Status ReadOtherTables(const RankTables& tables, RankData& data) {
   return {};
 }
 
-// The version of the file's schema, if it is one that this program reads.
-Result<std::int64_t> CheckVersion(Database& database, const std::string& path) {
-  REPRISE_ASSIGN(Statement select, database.Prepare("PRAGMA user_version"));
-  REPRISE_ASSIGN(const bool found, select.Next());
-  const std::int64_t version = found ? select.Int(0) : 0;
-  if (version == 0) {
-    return BadInput(path + ": not written by reprise (no schema version in it)");
-  }
-  if (version < kOldestRunSchema || version > kRunSchemaVersion) {
-    return BadInput(fmt::format(
-        "{}: has schema version {}, this program reads {} to {}: replay the trace again with "
-        "this program, or read the run with the version of reprise that wrote it",
-        path, version, kOldestRunSchema, kRunSchemaVersion));
-  }
-  return version;
-}
-
 }  // namespace
 
 Result<RankData> ReadRankFile(const std::string& directory, int rank, RankContent content,
                               std::vector<std::string>& notes) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_ASSIGN(const std::int64_t version, CheckVersion(database, path));
+  REPRISE_ASSIGN(const std::int64_t version, CheckSchema(database, path));
   RankData data;
   data.rank = rank;
   // One snapshot, although the writer may be going on.
@@ -222,7 +205,7 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
 Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, RankContent content) {
   const std::string path = MergedPath(directory);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_TRY(CheckVersion(database, path));
+  REPRISE_TRY(CheckSchema(database, path));
   RankData data;
   data.rank = rank;
   const RankTables tables{database, path, rank, content, false};
@@ -254,7 +237,7 @@ Result<std::vector<std::int32_t>> RanksInMerged(const std::string& directory) {
     return ranks;
   }
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_TRY(CheckVersion(database, path));
+  REPRISE_TRY(CheckSchema(database, path));
   REPRISE_ASSIGN(Statement select, database.Prepare("SELECT DISTINCT rank FROM ranks"));
   for (;;) {
     REPRISE_ASSIGN(const bool more, select.Next());

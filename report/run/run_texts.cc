@@ -14,6 +14,7 @@
 #include "report/run/provenance.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
+#include "report/run/schema_check.h"
 
 namespace reprise {
 namespace {
@@ -82,6 +83,7 @@ Result<RunTexts> ReadTexts(const std::string& directory) {
     }
     REPRISE_TRY(checksums.Verify(fs::path(path).filename()));
     REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+    REPRISE_TRY(CheckSchema(database, path));
     for (const RunTable& table : RunTables()) {
       if (table.place != TablePlace::kOwnFile || path != paths.front()) {
         REPRISE_TRY(AddTexts(database, table, found.texts));

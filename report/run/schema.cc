@@ -40,18 +40,23 @@ std::string CreateTable(const RunTable& table) {
 }
 
 // Rows in the order in which they were written: the other tables are looked up by key.
+std::string CreateSharedView(const RunTable& table) {
+  std::string columns = "s.rank AS rank";
+  for (const RunColumn& column : table.columns) {
+    columns += fmt::format(", {0}.{1} AS {1}", column.shared ? 's' : 'r', column.name);
+  }
+  return fmt::format("CREATE VIEW {} AS SELECT {} FROM {} r CROSS JOIN {} s ON s.shared = r.shared",
+                     table.name, columns, RowsOf(table.name), SharedOf(table.name));
+}
+
 std::string CreateSharedAndRows(const RunTable& table) {
   std::string shared = "shared INTEGER PRIMARY KEY, rank INTEGER";
   std::string rows = "shared INTEGER";
-  std::string columns = "s.rank AS rank";
   for (const RunColumn& column : table.columns) {
     (column.shared ? shared : rows) += Definition(column);
-    columns += fmt::format(", {0}.{1} AS {1}", column.shared ? 's' : 'r', column.name);
   }
-  return fmt::format(
-      "CREATE TABLE {0}({1});CREATE TABLE {2}({3});"
-      "CREATE VIEW {4} AS SELECT {5} FROM {2} r CROSS JOIN {0} s ON s.shared = r.shared;",
-      SharedOf(table.name), shared, RowsOf(table.name), rows, table.name, columns);
+  return fmt::format("CREATE TABLE {}({});CREATE TABLE {}({});{};", SharedOf(table.name), shared,
+                     RowsOf(table.name), rows, CreateSharedView(table));
 }
 
 // The table whose rows, with their medians, are `nodes`.
@@ -73,8 +78,7 @@ std::string Version() { return fmt::format("PRAGMA user_version={};", kRunSchema
 
 // Medians over the iterations that are finished and not warm-up. A replayed start counts from the
 // iteration's start, as a recorded start counts from the trace's base.
-constexpr std::string_view kNodesView = R"sql(
-CREATE VIEW nodes AS
+constexpr std::string_view kNodesView = R"sql(CREATE VIEW nodes AS
 WITH base AS (
   SELECT iteration, min(start_ns) AS start_ns FROM steps WHERE NOT warmup GROUP BY iteration),
 ordered AS (
@@ -92,8 +96,7 @@ medians AS (
               AS INTEGER) AS duration_ns
   FROM ordered GROUP BY node_id)
 SELECT i.*, m.start_ns AS replayed_start_ns, m.duration_ns AS replayed_duration_ns
-FROM node_info i LEFT JOIN medians m USING (node_id);
-)sql";
+FROM node_info i LEFT JOIN medians m USING (node_id))sql";
 
 }  // namespace
 
@@ -125,7 +128,17 @@ std::string RankSchema() {
   for (const RunTable& table : RunTables()) {
     sql += table.HasShared() ? CreateSharedAndRows(table) : CreateTable(table);
   }
-  return sql + std::string(kNodesView);
+  return sql + std::string(kNodesView) + ";";
+}
+
+std::vector<std::string> RankViews() {
+  std::vector<std::string> views = {std::string(kNodesView)};
+  for (const RunTable& table : RunTables()) {
+    if (table.HasShared()) {
+      views.push_back(CreateSharedView(table));
+    }
+  }
+  return views;
 }
 
 std::string MergedSchema() {

@@ -50,6 +50,8 @@ struct RunTable {
 // rank<N>.sqlite: all tables, and `nodes` as a view over node_info and records, right at any
 // moment, also while the run continues.
 [[nodiscard]] std::string RankSchema();
+// The statements that make its views, as the file keeps them.
+[[nodiscard]] std::vector<std::string> RankViews();
 // run.sqlite: the tables that are not kOwnFile, `rank` column and all, so that one query serves
 // both kinds of file, and `nodes` as a table.
 [[nodiscard]] std::string MergedSchema();

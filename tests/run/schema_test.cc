@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "report/run/run.h"
+#include "report/run/run_texts.h"
 #include "report/run/table_rows.h"
 #include "tests/run/run_directory.h"
 
@@ -232,6 +233,47 @@ TEST_F(SchemaTest, AnotherVersionIsRefused) {
       fs::remove(File(file));
     }
   }
+}
+
+// A definition that is not this program's is refused before anything reads by it: the first of
+// these would never end.
+TEST_F(SchemaTest, AForeignDefinitionIsRefused) {
+  constexpr const char* kForeign[] = {
+      "ALTER TABLE steps RENAME TO old; CREATE VIEW Steps AS WITH RECURSIVE n(i) AS (SELECT 1 "
+      "UNION "
+      "ALL SELECT i + 1 FROM n) SELECT old.* FROM old, n WHERE i > 0",
+      "CREATE VIEW another AS SELECT 1",
+      "ALTER TABLE steps ADD COLUMN more INTEGER AS (hex(zeroblob(1000000000)))",
+      "CREATE TRIGGER t AFTER INSERT ON steps BEGIN SELECT 1; END"};
+  for (const char* foreign : kForeign) {
+    for (const char* file : {"run.sqlite", "rank0.sqlite"}) {
+      ASSERT_TRUE(WriteManifest(Directory(), {}));
+      ASSERT_TRUE((*RankWriter::Create(Directory(), 0))->Close());
+      ASSERT_TRUE(MergeRun(Directory()));
+      fs::remove(File("checksums.xxh128"));
+      {
+        Result<Database> database = Database::Open(File(file), Database::Access::kCreate);
+        ASSERT_TRUE(database);
+        const Status changed = database->Execute(foreign);
+        ASSERT_TRUE(changed) << changed.error().message;
+      }
+      const auto run = ReadRun(Directory());
+      const auto texts = ReadTexts(Directory());
+      // A report needs only one of the two files; what is shared is read from both.
+      ASSERT_FALSE(texts) << file << ": " << foreign;
+      EXPECT_EQ(texts.error().kind, ErrorKind::kBadInput);
+      EXPECT_THAT(texts.error().message, AllOf(HasSubstr(file), HasSubstr("did not define its")));
+      EXPECT_FALSE(run && std::string_view(file) == "rank0.sqlite") << foreign;
+      fs::remove(File("run.sqlite"));
+      fs::remove(File("rank0.sqlite"));
+    }
+  }
+  // An index is the user's own affair.
+  ASSERT_TRUE((*RankWriter::Create(Directory(), 0))->Close());
+  Result<Database> database = Database::Open(File("rank0.sqlite"), Database::Access::kCreate);
+  ASSERT_TRUE(database && database->Execute("CREATE INDEX mine ON steps(start_ns)"));
+  fs::remove(File("checksums.xxh128"));
+  EXPECT_TRUE(ReadRun(Directory()));
 }
 
 }  // namespace
