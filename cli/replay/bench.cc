@@ -286,8 +286,8 @@ CommandBody RegisterBench(CLI::App& app, const CommandContext& context) {
   sub->add_option("-r,--root", options.root, "root rank")->capture_default_str();
   sub->add_option(
       "--algo", flags->algorithms,
-      "algorithm: NAME[,chunk=SIZE][,channels=N][,node=N][,from=SIZE]; `reprise list algorithms` "
-      "lists them (default: measured)");
+      "algorithm: NAME[,chunk=SIZE][,channels=N][,node=N], also from=SIZE; `reprise list "
+      "algorithms` lists them (default: measured)");
   AddVariantFlags(*sub, flags->variants);
   sub->add_flag("--json", flags->json, "results as JSON");
   const CommandBody kernels = AddBenchKernels(app, context);

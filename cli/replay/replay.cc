@@ -74,9 +74,10 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
                  "real|surrogate|timed|skip, or CLASS=MODE,…; class rest: all others");
   app.add_option("--comms", flags.comms,
                  "real|timed|skip, or COLLECTIVE=MODE,…; collective rest: all others");
-  app.add_option("--algo", flags.algorithms,
-                 "algorithm of collectives: [KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N]"
-                 "[,from=SIZE]; `reprise list algorithms` lists them (default: measured)")
+  app.add_option(
+         "--algo", flags.algorithms,
+         "algorithm of collectives: [KIND[@GROUP]=]NAME[,chunk=SIZE][,channels=N][,node=N], "
+         "also from=SIZE; `reprise list algorithms` lists them (default: measured)")
       ->take_all();
   app.add_option("--staging-chunk", flags.staging_chunk,
                  "chunk size for copies between device and network; 0: one copy for each transfer "

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "report/run/database.h"
+#include "report/run/schema_check.h"
 #include "report/run/table_rows.h"
 
 namespace reprise {

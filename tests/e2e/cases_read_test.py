@@ -35,7 +35,8 @@ class Read(program.ProgramTest):
         self.refused("b.json", b"", "is empty")
         self.refused("c.sqlite", b"SQLite format 3\0" + bytes(100), "Nsight Systems")
         self.refused("d.nsys-rep", b"\1\2\3\4" * 100, "a report of Nsight Systems")
-        self.refused("e.pftrace", b"\n\x20" + bytes(100), "a trace of Perfetto")
+        # A packet of Perfetto's with a time, a sequence, and what PyTorch never writes.
+        self.refused("e.pftrace", b"\n\x09\x40\xe8\x07\x50\x01\x0a\x02\x08\x00" * 20, "holds no host operation")
 
     def test_an_archive_in_a_directory_is_named(self):
         (self.dir / "in").mkdir()
