@@ -43,8 +43,8 @@ struct ReplayOptions : PlanOptions {
   std::optional<std::int64_t> staging_chunk_bytes;
   AlgorithmChoices algorithms;       // of collectives; the session adds what it chooses itself
   std::string measured_collectives;  // the file of what was measured of them; empty: none
-  std::string backend;              // Backend::name; the caller chooses (device_choice.h)
-  std::optional<int> device_index;  // absent: by device_map
+  std::string backend;               // Backend::name; the caller chooses (device_choice.h)
+  std::optional<int> device_index;   // absent: by device_map
   DeviceMap device_map;
   std::string cache_directory;
   BackendSettings settings;          // of any backends
