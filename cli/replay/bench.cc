@@ -9,6 +9,7 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/show_json.h"
+#include "cli/replay/backend_options.h"
 #include "cli/replay/bench_kernels.h"
 #include "cli/replay/bench_variants.h"
 #include "cli/replay/end_all_ranks.h"

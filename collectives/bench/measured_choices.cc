@@ -215,8 +215,7 @@ Result<std::vector<CollectiveClass>> Union(Communicator& communicator,
 MeasuredMachine MachineOf(const Communicator& communicator, const std::string& library,
                           std::vector<std::string> hosts) {
   std::ranges::sort(hosts);
-  const auto same = std::ranges::unique(hosts);
-  hosts.erase(same.begin(), same.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   return {.mpi = library,
           .processor = ProcessorName(),
           .cores = OwnCores(),
@@ -334,9 +333,11 @@ Result<AlgorithmChoices> ChooseByMeasurement(Communicator& communicator, GroupMa
     REPRISE_ASSIGN(const MeasuredTable measured,
                    MeasureAlgorithms(communicator, maker, groups, missing, kBudgetNs));
     if (communicator.rank() == 0) {
-      LogInfo(fmt::format(
-          "measured {} of {} collectives of this run in {:.1f} s, once for this machine",
-          measured.size(), missing.size(), static_cast<double>(MonotonicNs() - start_ns) / 1e9));
+      Log(LogLevel::kDebug,
+          fmt::format(
+              "measured {} of {} collectives of this run in {:.1f} s, once for this machine",
+              measured.size(), missing.size(),
+              static_cast<double>(MonotonicNs() - start_ns) / 1e9));
     }
     if (keeps) {
       if (const Status kept = KeepMeasured(path, machine, measured); !kept) {

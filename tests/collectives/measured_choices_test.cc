@@ -9,6 +9,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "collectives/algorithms/algorithm.h"
 #include "collectives/bench/measured_file.h"
 #include "tests/collectives/spmd.h"
 #include "tests/et_schema/scratch_directory.h"

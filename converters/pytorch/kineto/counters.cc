@@ -54,7 +54,11 @@ std::optional<std::int32_t> CounterDevice(std::string_view process) {
 void SettleCounters(const std::string& path, const std::map<std::string, std::uint64_t>& left_out,
                     std::vector<CounterSample>& samples, Diagnostics& diagnostics) {
   std::ranges::stable_sort(samples, {}, PlaceOfSample);
-  samples.erase(std::ranges::unique(samples, {}, PlaceOfSample).begin(), samples.end());
+  samples.erase(std::unique(samples.begin(), samples.end(),
+                            [](const CounterSample& a, const CounterSample& b) {
+                              return PlaceOfSample(a) == PlaceOfSample(b);
+                            }),
+                samples.end());
   for (const auto& [name, count] : left_out) {
     diagnostics.Count("counter_left_out", fmt::format("{}: {}", path, name), count);
   }
