@@ -55,10 +55,10 @@ json EventAt(const std::string& category, const std::string& name, json start_us
   return {{"ph", "X"},  {"cat", category}, {"name", name},       {"pid", pid},
           {"tid", tid}, {"ts", start_us},  {"dur", duration_us}, {"args", args}};
 }
-json MmAt(double start_us, json tid = 100, json pid = 1) {
+json MmAt(double start_us, const json& tid = 100, const json& pid = 1) {
   return EventAt("cpu_op", "aten::mm", start_us, 20, json::object(), tid, pid);
 }
-json Launch(double start_us, int correlation, json tid = 100, json pid = 1) {
+json Launch(double start_us, int correlation, const json& tid = 100, const json& pid = 1) {
   return EventAt("cuda_runtime", "cudaLaunchKernel", start_us, 5, {{"correlation", correlation}},
                  tid, pid);
 }
@@ -387,7 +387,7 @@ TEST_F(Reading, DecimalsBeyondADouble) {
 }
 
 TEST_F(Reading, TimesAreExact) {
-  const std::pair<const char*, std::int64_t> kExact[] = {
+  const std::pair<const char*, std::int64_t> exact[] = {
       {"1700000000000100.7", 1'700'000'000'000'100'700},
       {" 1700000000000100.001 ", 1'700'000'000'000'100'001},
       {"-1700000000000100.001", -1'700'000'000'000'100'001},
@@ -402,7 +402,7 @@ TEST_F(Reading, TimesAreExact) {
       {"00012", 12'000},
       {"1e-400", 0},
       {"0e999", 0}};
-  for (const auto& [text, ns] : kExact) {
+  for (const auto& [text, ns] : exact) {
     EXPECT_EQ(ParseMicroseconds(text), ns) << text;
   }
   for (const char* text : {"", "-", ".", "x", "1x", "1e", "1.2.3", "0x10", "1e99", "3e15", "nan"}) {
@@ -498,7 +498,7 @@ TEST_F(Reading, WaitsOfOtherRuntimes) {
 
 TEST_F(Reading, NamesOfWaits) {
   using Kind = RuntimeKind;
-  const std::pair<const char*, Kind> kNames[] = {
+  const std::pair<const char*, Kind> names_of_waits[] = {
       {"cudaEventSynchronize", Kind::kEventSync},
       {"cudaStreamSynchronize_ptsz", Kind::kStreamSync},
       {"cuCtxSynchronize", Kind::kDeviceSync},
@@ -534,7 +534,7 @@ TEST_F(Reading, NamesOfWaits) {
       {"cudaEventQuery", Kind::kOther},
       {"urEnqueueKernelLaunch", Kind::kOther},
       {"cudaLaunchKernel", Kind::kOther}};
-  for (const auto& [name, kind] : kNames) {
+  for (const auto& [name, kind] : names_of_waits) {
     EXPECT_EQ(RuntimeKindOf(name), kind) << name;
   }
 }
@@ -567,7 +567,7 @@ TEST_F(Reading, APairIsOneOnlyIfNineOfTenCallsAreLinked) {
 TEST_F(Reading, OtherFormsAreNamed) {
   using namespace std::string_literals;
   const std::string tar = std::string(257, 'a') + "ustar\0"s + std::string(200, '\0');
-  const std::pair<std::string, const char*> kForms[] = {
+  const std::pair<std::string, const char*> forms[] = {
       {"PK\x03\x04rest", "zip archive"},
       {tar, "tar archive"},
       {"\xff\xfe{\0"s, "UTF-16"},
@@ -576,7 +576,7 @@ TEST_F(Reading, OtherFormsAreNamed) {
       {"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"},
       {"\n<!DOCTYPE html>", "HTML"},
       {"", "empty"}};
-  for (const auto& [head, said] : kForms) {
+  for (const auto& [head, said] : forms) {
     EXPECT_THAT(OtherForm("x.json", head), HasSubstr(said));
   }
   EXPECT_THAT(OtherForm("x.nsys-rep", "NSYS"), HasSubstr("Nsight Systems"));
