@@ -1,7 +1,6 @@
 // The session's process groups: made, matched across ranks, and by which algorithms their
 // collectives run.
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -45,42 +44,32 @@ Status Session::ChooseAlgorithms() {
   if (communicator_.transport() != "mpi") {
     return {};
   }
-  const AlgorithmChoices asked = options.algorithms;
-  options.algorithms = AlgorithmChoices::Table();
-  if (asked.measures()) {
-    std::vector<MeasuredGroup> groups;
-    std::map<std::string, int> hosts_of;
-    for (const auto& [id, group] : mapping_.groups) {
-      const auto mine = groups_.find(id);
-      const int hosts = HostsOf(group.ranks, communicator_.nodes());
-      groups.push_back(
-          {group.ranks, hosts, mine == groups_.end() ? nullptr : mine->second.comm.get()});
-      hosts_of[id] = hosts;
-    }
-    std::set<CollectiveClass> wanted;
-    for (std::size_t k = 0; k < transfers_.size(); ++k) {
-      const Work& work = plan_.work[plan_.transfers[k]];
-      const CommSpec& spec = transfers_[k].spec;
-      if (work.mode != ReplayMode::kReal || work.alone || IsPointToPoint(spec.kind)) {
-        continue;
-      }
-      const int members = groups_.at(spec.group).comm->size();
-      const ChosenTransfer transfer{.kind = spec.kind,
-                                    .group = spec.group,
-                                    .members = members,
-                                    .hosts = hosts_of.at(spec.group),
-                                    .bytes = LargestBuffer(spec, members)};
-      const auto of = ClassOf(transfer);
-      if (of && !asked.Find(transfer)) {
-        wanted.insert(*of);
-      }
-    }
-    REPRISE_ASSIGN(options.algorithms,
-                   ChooseByMeasurement(communicator_, *group_maker_, groups,
-                                       std::vector(wanted.begin(), wanted.end()),
-                                       options.measured_collectives, MpiLibraryVersion()));
+  std::vector<MeasuredGroup> groups;
+  std::map<std::string, int> hosts_of;
+  for (const auto& [id, group] : mapping_.groups) {
+    const auto mine = groups_.find(id);
+    const int hosts = HostsOf(group.ranks, communicator_.nodes());
+    groups.push_back(
+        {group.ranks, hosts, mine == groups_.end() ? nullptr : mine->second.comm.get()});
+    hosts_of[id] = hosts;
   }
-  options.algorithms.Append(asked);
+  std::vector<ChosenTransfer> transfers;
+  for (std::size_t k = 0; k < transfers_.size(); ++k) {
+    const Work& work = plan_.work[plan_.transfers[k]];
+    const CommSpec& spec = transfers_[k].spec;
+    if (work.mode == ReplayMode::kReal && !work.alone && !IsPointToPoint(spec.kind)) {
+      const int members = groups_.at(spec.group).comm->size();
+      transfers.push_back({.kind = spec.kind,
+                           .group = spec.group,
+                           .members = members,
+                           .hosts = hosts_of.at(spec.group),
+                           .bytes = LargestBuffer(spec, members)});
+    }
+  }
+  REPRISE_ASSIGN(
+      options.algorithms,
+      CompleteChoices(communicator_, *group_maker_, groups, transfers, options.algorithms,
+                      options.measured_collectives, MpiLibraryVersion()));
   group_maker_->Use(options.algorithms);
   return {};
 }

@@ -194,31 +194,20 @@ void PrintJson(const BenchOptions& options, int ranks, std::size_t hosts,
 // As a replay: what no --algo covers runs by a measurement, or by the table.
 Status ChooseAlgorithms(Communicator& communicator, const std::string& path,
                         BenchOptions& options) {
-  const AlgorithmChoices asked = options.algorithms;
-  options.algorithms = AlgorithmChoices::Table();
-  if (asked.measures()) {
-    std::vector<std::int32_t> ranks(static_cast<std::size_t>(communicator.size()));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    ChosenTransfer transfer{.kind = options.kind,
-                            .members = communicator.size(),
-                            .hosts = HostsOf(ranks, communicator.nodes())};
-    std::set<CollectiveClass> wanted;
-    for (const std::int64_t bytes : BenchSizes(options)) {
-      transfer.bytes = bytes;
-      const auto of = ClassOf(transfer);
-      if (of && !asked.Find(transfer)) {
-        wanted.insert(*of);
-      }
-    }
-    GroupMaker maker(communicator, {});
-    REPRISE_ASSIGN(const auto group, maker.Create(ranks, "measured"));
-    const std::vector<MeasuredGroup> groups = {{ranks, transfer.hosts, group.get()}};
-    REPRISE_ASSIGN(
-        options.algorithms,
-        ChooseByMeasurement(communicator, maker, groups, std::vector(wanted.begin(), wanted.end()),
-                            path, MpiLibraryVersion()));
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(communicator.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const int hosts = HostsOf(ranks, communicator.nodes());
+  std::vector<ChosenTransfer> transfers;
+  for (const std::int64_t bytes : BenchSizes(options)) {
+    transfers.push_back(
+        {.kind = options.kind, .members = communicator.size(), .hosts = hosts, .bytes = bytes});
   }
-  options.algorithms.Append(asked);
+  GroupMaker maker(communicator, {});
+  REPRISE_ASSIGN(const auto group, maker.Create(ranks, "measured"));
+  const std::vector<MeasuredGroup> groups = {{ranks, hosts, group.get()}};
+  REPRISE_ASSIGN(options.algorithms,
+                 CompleteChoices(communicator, maker, groups, transfers, options.algorithms, path,
+                                 MpiLibraryVersion()));
   return {};
 }
 

@@ -197,19 +197,26 @@ Result<MeasuredAlgorithm> MeasureClass(ClassCase& of, std::vector<Candidate> can
   return Winner(candidates);
 }
 
-// `wanted` of all ranks, each once.
-Result<std::vector<CollectiveClass>> Union(Communicator& communicator,
-                                           std::span<const CollectiveClass> wanted) {
+// The classes of all ranks' transfers, each once.
+Result<std::vector<CollectiveClass>> ClassesOf(Communicator& communicator,
+                                               std::span<const ChosenTransfer> transfers,
+                                               const AlgorithmChoices& asked) {
+  std::set<CollectiveClass> classes;
+  for (const ChosenTransfer& transfer : transfers) {
+    const auto of = ClassOf(transfer);
+    if (of && !asked.Find(transfer)) {
+      classes.insert(*of);
+    }
+  }
   ByteWriter writer;
-  writer.Put(std::vector(wanted.begin(), wanted.end()));
+  writer.Put(std::vector(classes.begin(), classes.end()));
   REPRISE_ASSIGN(const auto texts, communicator.AllGather(writer.Take()));
-  std::set<CollectiveClass> all;
   for (const std::string& text : texts) {
     std::vector<CollectiveClass> theirs;
     ByteReader(text).Read(theirs);
-    all.insert(theirs.begin(), theirs.end());
+    classes.insert(theirs.begin(), theirs.end());
   }
-  return std::vector<CollectiveClass>(all.begin(), all.end());
+  return std::vector<CollectiveClass>(classes.begin(), classes.end());
 }
 
 MeasuredMachine MachineOf(const Communicator& communicator, const std::string& library,
@@ -297,13 +304,19 @@ Result<MeasuredTable> MeasureAlgorithms(Communicator& communicator, GroupMaker& 
   return table;
 }
 
-Result<AlgorithmChoices> ChooseByMeasurement(Communicator& communicator, GroupMaker& maker,
-                                             std::span<const MeasuredGroup> groups,
-                                             std::span<const CollectiveClass> wanted,
-                                             const std::string& path, const std::string& library) {
-  REPRISE_ASSIGN(const auto classes, Union(communicator, wanted));
+Result<AlgorithmChoices> CompleteChoices(Communicator& communicator, GroupMaker& maker,
+                                         std::span<const MeasuredGroup> groups,
+                                         std::span<const ChosenTransfer> transfers,
+                                         const AlgorithmChoices& asked, const std::string& path,
+                                         const std::string& library) {
+  if (!asked.measures()) {
+    AlgorithmChoices choices = AlgorithmChoices::Table();
+    choices.Append(asked);
+    return choices;
+  }
+  REPRISE_ASSIGN(const auto classes, ClassesOf(communicator, transfers, asked));
   if (classes.empty()) {
-    return AlgorithmChoices();
+    return asked;
   }
   REPRISE_ASSIGN(const auto hosts, communicator.AllGather(communicator.host()));
   const bool keeps = communicator.rank() == 0 && !path.empty();
@@ -346,7 +359,9 @@ Result<AlgorithmChoices> ChooseByMeasurement(Communicator& communicator, GroupMa
     }
     used.insert(measured.begin(), measured.end());
   }
-  return ChoicesOf(used);
+  AlgorithmChoices choices = ChoicesOf(used);
+  choices.Append(asked);
+  return choices;
 }
 
 }  // namespace reprise

@@ -59,12 +59,14 @@ struct MeasuredGroup {
                                                       std::span<const CollectiveClass> classes,
                                                       std::int64_t budget_ns);
 
-// The choices for what this rank will transfer, from the file and, for classes that it lacks, from
-// a measurement, which rank 0 adds to the file. An empty path: nothing is kept. A file that cannot
-// be read or written is said in a warning. `library`: the version of MPI, for which it holds.
-// Collective; `wanted` may differ among ranks.
-[[nodiscard]] Result<AlgorithmChoices> ChooseByMeasurement(
+// What `asked` leaves open of this rank's transfers is added: from the file and, for classes that
+// it lacks, from a measurement, which rank 0 adds to the file; or from AlgorithmChoices::Table,
+// where `asked` wants no measurement. An empty path: nothing is kept. A file that cannot be read or
+// written is said in a warning. `library`: the version of MPI, for which a measurement holds.
+// Collective; `transfers` may differ among ranks.
+[[nodiscard]] Result<AlgorithmChoices> CompleteChoices(
     Communicator& communicator, GroupMaker& maker, std::span<const MeasuredGroup> groups,
-    std::span<const CollectiveClass> wanted, const std::string& path, const std::string& library);
+    std::span<const ChosenTransfer> transfers, const AlgorithmChoices& asked,
+    const std::string& path, const std::string& library);
 
 }  // namespace reprise

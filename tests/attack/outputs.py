@@ -109,7 +109,7 @@ class Outputs:
 
     def judge_growing(self, command, out, code):
         if command == "reprise sweep":
-            # What was killed while it wrote a file cannot remove what it had of it.
+            # A writer that is killed leaves its temporary file.
             files = [path for path in out.iterdir() if not (code == -signal.SIGKILL and ".tmp-" in path.name)]
             return "left behind" if any(not path.name.startswith("rows") and path.stat().st_size == 0 for path in files) else "accounted"
         done = child.run([self.program, "report", out], GRACE_S)

@@ -268,7 +268,7 @@ TEST_F(SchemaTest, AForeignDefinitionIsRefused) {
       fs::remove(File("rank0.sqlite"));
     }
   }
-  // An index is the user's own affair.
+  // Indexes may be added.
   ASSERT_TRUE((*RankWriter::Create(Directory(), 0))->Close());
   Result<Database> database = Database::Open(File("rank0.sqlite"), Database::Access::kCreate);
   ASSERT_TRUE(database && database->Execute("CREATE INDEX mine ON steps(start_ns)"));
