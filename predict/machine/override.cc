@@ -1,12 +1,80 @@
 // --set: another value of a machine's number.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/nearest.h"
 #include "core/shown_text.h"
 #include "predict/machine/fields.h"
 #include "predict/machine/machine_file.h"
 
 namespace reprise {
+namespace {
+
+void Follow(double value, std::string_view what, OptionalNumber& number) {
+  if (number) {
+    number->value = value;
+    number->source = NumberSource::kGiven;
+    number->reference = fmt::format("follows from --set {}", what);
+  }
+}
+
+// Rates are those of the highest clock, and so are energies, which go with the square of the
+// voltage (docs/simulation.md, "Power").
+void FollowClock(double before_hertz, MachineModel& machine) {
+  constexpr std::string_view kWhat = "device.clock.max";
+  PowerModel& power = machine.device.power;
+  const double clock = power.clock_max_hertz->value / before_hertz;
+  const auto scale = [&](auto& formats, double by) {
+    for (OptionalNumber& number : formats) {
+      Follow(number ? number->value * by : 0, kWhat, number);
+    }
+  };
+  scale(machine.device.matrix_flops_per_second, clock);
+  scale(machine.device.vector_flops_per_second, clock);
+  if (!power.clock_ridge_hertz || !power.low_voltage) {
+    return;
+  }
+  const double ridge = power.clock_ridge_hertz->value / before_hertz;
+  const double low = power.low_voltage->value;
+  const double voltage =
+      clock <= ridge || ridge >= 1 ? low : low + (1 - low) * (clock - ridge) / (1 - ridge);
+  scale(power.matrix_joules_per_flop, voltage * voltage);
+  scale(power.vector_joules_per_flop, voltage * voltage);
+  Follow(low / voltage, kWhat, power.low_voltage);
+  Follow(std::min(power.clock_ridge_hertz->value, power.clock_max_hertz->value), kWhat,
+         power.clock_ridge_hertz);
+}
+
+// A node of other devices has links and rows of as many as it has.
+void FollowNode(double before, MachineModel& machine) {
+  constexpr std::string_view kWhat = "node.devices";
+  const double devices = machine.node.devices.value;
+  const auto spans = [](const LinkLevel& link) { return link.devices ? link.devices->value : 0; };
+  // Of one device, or of as many as a level below joins, a link has nothing left to join.
+  const bool joined =
+      devices < before && std::ranges::find(machine.links, devices, spans) != machine.links.end();
+  std::erase_if(machine.links, [&](const LinkLevel& link) {
+    return (devices == 1 && spans(link) > 0 && spans(link) <= before) ||
+           (joined && spans(link) == before);
+  });
+  for (LinkLevel& link : machine.links) {
+    if (spans(link) == before) {
+      Follow(devices, kWhat, link.devices);
+    }
+  }
+  ThermalModel& thermal = machine.device.thermal;
+  if (thermal.rows && thermal.row_devices &&
+      thermal.rows->value * thermal.row_devices->value == before) {
+    if (std::fmod(devices, thermal.rows->value) != 0) {
+      Follow(1, kWhat, thermal.rows);
+    }
+    Follow(devices / thermal.rows->value, kWhat, thermal.row_devices);
+  }
+}
+
+}  // namespace
 
 Status Override(MachineModel& machine, const std::string& assignment) {
   const std::size_t equals = assignment.find('=');
@@ -39,7 +107,13 @@ Status Override(MachineModel& machine, const std::string& assignment) {
     if (const Status checked = CheckNumber(field, value); !checked) {
       return UsageError("--set " + checked.error().message);
     }
+    const double value_before = before != nullptr ? before->value : 0;
     field.Set({value, amount->unit, NumberSource::kGiven, "--set"});
+    if (path == "device.clock.max" && value_before > 0) {
+      FollowClock(value_before, machine);
+    } else if (path == "node.devices") {
+      FollowNode(value_before, machine);
+    }
     return {};
   }
   return UsageError(

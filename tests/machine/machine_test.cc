@@ -432,5 +432,55 @@ TEST(Machine, RefusesUnknownClassesAndTypes) {
   EXPECT_THAT(Refusal(json), HasSubstr("calibration.on"));
 }
 
+TEST(Override, AnotherHighestClockTakesRatesAndEnergiesAlong) {
+  MachineModel machine = *LoadMachine("h100-hgx");
+  const MachineModel before = machine;
+  ASSERT_TRUE(Override(machine, "device.clock.max=1552.5MHz"));  // half of the way to the ridge
+  const double clock = 1552.5 / 1830;
+  const double low = before.device.power.low_voltage->value;
+  const double voltage = low + (1 - low) * (clock - 1275.0 / 1830) / (1 - 1275.0 / 1830);
+  for (std::size_t i = 0; i < kRateFormats; ++i) {
+    const auto ratio = [i](const auto& now, const auto& then) {
+      return then[i] ? now[i]->value / then[i]->value : 0;
+    };
+    for (const auto rates :
+         {&DeviceModel::matrix_flops_per_second, &DeviceModel::vector_flops_per_second}) {
+      EXPECT_THAT(ratio(machine.device.*rates, before.device.*rates),
+                  testing::AnyOf(0, testing::DoubleNear(clock, 1e-12)));
+    }
+    for (const auto energies :
+         {&PowerModel::matrix_joules_per_flop, &PowerModel::vector_joules_per_flop}) {
+      EXPECT_THAT(ratio(machine.device.power.*energies, before.device.power.*energies),
+                  testing::AnyOf(0, testing::DoubleNear(voltage * voltage, 1e-12)));
+    }
+  }
+  // Below, the curve in hertz and in joules is what it was: at the ridge the voltage is as low.
+  EXPECT_NEAR(machine.device.power.low_voltage->value * voltage, low, 1e-12);
+  EXPECT_EQ(machine.device.power.clock_ridge_hertz->value, 1275e6);
+  EXPECT_EQ(machine.device.memory_bytes_per_second.value,
+            before.device.memory_bytes_per_second.value);
+  EXPECT_EQ(machine.device.power.matrix_joules_per_flop[0]->source, NumberSource::kGiven);
+
+  // Below the ridge too.
+  ASSERT_TRUE(Override(machine, "device.clock.max=1000MHz"));
+  EXPECT_EQ(machine.device.power.clock_ridge_hertz->value, 1000e6);
+  EXPECT_NEAR(machine.device.power.low_voltage->value, 1, 1e-12);
+  EXPECT_TRUE(CheckMachine(machine, "x"));
+}
+
+TEST(Override, ANodeOfOtherDevicesIsWhole) {
+  for (const std::string& name : MachineNames()) {
+    for (const char* devices : {"1", "2", "4", "16"}) {
+      MachineModel machine = *LoadMachine(name);
+      if (machine.links.empty()) {
+        continue;  // one device
+      }
+      ASSERT_TRUE(Override(machine, std::string("node.devices=") + devices)) << name;
+      const Status checked = CheckMachine(machine, name);
+      EXPECT_TRUE(checked) << devices << ": " << checked.error().message;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace reprise
