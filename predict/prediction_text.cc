@@ -13,11 +13,7 @@
 namespace reprise {
 namespace {
 
-constexpr double kGigabyte = 1e9;
-
-std::string Gigabytes(std::int64_t bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) / kGigabyte);
-}
+std::string Gibibytes(std::int64_t bytes) { return GibibytesText(static_cast<double>(bytes)); }
 
 std::string PercentOfStep(const Prediction& of, std::int64_t ns) {
   return fmt::format("{:.1f} %", of.step_time_ns > 0 ? 100.0 * static_cast<double>(ns) /
@@ -28,14 +24,14 @@ std::string PercentOfStep(const Prediction& of, std::int64_t ns) {
 std::string ClassesText(const MemoryPrediction& memory) {
   std::string text = fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>8}\n",
                                  "stage", "first rank", "ranks", "parameters", "gradients",
-                                 "optimizer", "activations", "buffers", "peak, GB");
+                                 "optimizer", "activations", "buffers", "peak, GiB");
   for (const ClassMemory& of_class : memory.classes) {
     const MemorySums& bytes = of_class.bytes;
     text += fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>8}{}\n",
                         of_class.stage, of_class.first_rank, of_class.ranks,
-                        Gigabytes(bytes.parameters), Gigabytes(bytes.gradients),
-                        Gigabytes(bytes.optimizer), Gigabytes(bytes.activations),
-                        Gigabytes(bytes.buffers()), Gigabytes(bytes.peak),
+                        Gibibytes(bytes.parameters), Gibibytes(bytes.gradients),
+                        Gibibytes(bytes.optimizer), Gibibytes(bytes.activations),
+                        Gibibytes(bytes.buffers()), Gibibytes(bytes.peak),
                         !memory.of_bytes || bytes.peak <= *memory.of_bytes ? "" : "  too much");
   }
   return text;
@@ -118,22 +114,22 @@ std::string PowerText(const Prediction& of) {
       WattsText(of.power->mean_watts), JoulesText(of.power->joules));
 }
 
-// ": does not fit, 28.37 GB too much"; empty: the machine's memory is not known.
+// ": does not fit, 28.37 GiB too much"; empty: the machine's memory is not known.
 std::string FitsText(const MemoryPrediction& memory) {
   if (!memory.of_bytes) {
     return {};
   }
   const std::int64_t left = *memory.of_bytes - memory.peak_bytes;
   if (left < 0) {
-    return fmt::format(": does not fit, {} GB too much", Gigabytes(-left));
+    return fmt::format(": does not fit, {} GiB too much", Gibibytes(-left));
   }
   const bool small =
       static_cast<double>(left) < kSmallMargin * static_cast<double>(*memory.of_bytes);
   return small ? fmt::format(
-                     ": leaves {} GB for what is not counted (context, libraries' buffers, "
+                     ": leaves {} GiB for what is not counted (context, libraries' buffers, "
                      "fragmentation), which hardly fits",
-                     Gigabytes(left))
-               : fmt::format(": fits, {} GB are left", Gigabytes(left));
+                     Gibibytes(left))
+               : fmt::format(": fits, {} GiB are left", Gibibytes(left));
 }
 
 }  // namespace
@@ -145,12 +141,12 @@ std::string MemoryText(const Prediction& prediction) {
   const MemoryPrediction& memory = *prediction.memory;
   const std::string verdict = FitsText(memory);
   if (memory.rank) {
-    return fmt::format("Memory          {} GB at the peak of rank {}, of what operations name{}\n",
-                       Gigabytes(memory.peak_bytes), *memory.rank, verdict);
+    return fmt::format("Memory          {} GiB at the peak of rank {}, of what operations name{}\n",
+                       Gibibytes(memory.peak_bytes), *memory.rank, verdict);
   }
   const auto& largest = memory.largest_micro_batch;
-  return fmt::format("Memory          {} GB{} at the peak{}{}\n", Gigabytes(memory.peak_bytes),
-                     memory.of_bytes ? fmt::format(" of {} GB", Gigabytes(*memory.of_bytes)) : "",
+  return fmt::format("Memory          {} GiB{} at the peak{}{}\n", Gibibytes(memory.peak_bytes),
+                     memory.of_bytes ? fmt::format(" of {} GiB", Gibibytes(*memory.of_bytes)) : "",
                      verdict,
                      !largest       ? ""
                      : *largest > 0 ? fmt::format("; micro-batch {}, the largest that fits is {}",

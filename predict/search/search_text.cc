@@ -44,8 +44,6 @@ std::string SizesText(const Layout& layout) {
   return text;
 }
 
-std::string GigabytesText(double bytes) { return fmt::format("{:.1f}", bytes / 1e9); }
-
 double LeftBytes(const LayoutSearch& search, const Prediction& of) {
   return search.memory_bytes - static_cast<double>(of.memory->peak_bytes);
 }
@@ -53,7 +51,7 @@ double LeftBytes(const LayoutSearch& search, const Prediction& of) {
 // Below each row, the options that give it alone.
 std::string BestText(const LayoutSearch& search) {
   const std::string rates = search.best[0].prediction->tokens > 0 ? "tokens/s" : "samples/s";
-  Table table(std::vector<std::string>{"", "layout", "batches", "step, s", rates, "MFU", "GB",
+  Table table(std::vector<std::string>{"", "layout", "batches", "step, s", rates, "MFU", "GiB",
                                        "left", "W each", "kW all"});
   for (std::size_t i = 0; i < search.best.size(); ++i) {
     const Workload& job = search.best[i].workload;
@@ -64,8 +62,8 @@ std::string BestText(const LayoutSearch& search) {
                fmt::format("{:.4g}", static_cast<double>(of.step_time_ns) / 1e9),
                fmt::format("{:.0f}", rate.value_or(0)),
                of.mfu ? fmt::format("{:.1f} %", 100 * *of.mfu) : "-",
-               GigabytesText(static_cast<double>(of.memory->peak_bytes)),
-               GigabytesText(LeftBytes(search, of)),
+               GibibytesText(static_cast<double>(of.memory->peak_bytes)),
+               GibibytesText(LeftBytes(search, of)),
                of.power ? fmt::format("{:.0f}", of.power->summary.mean_watts) : "-",
                of.power ? fmt::format("{:.1f}", of.power->mean_watts / 1e3) : "-"},
               ChosenOptions(search.job, search.best[i].options));
@@ -106,9 +104,9 @@ std::string WhyText(const LayoutSearch& search) {
 
 std::string CountsText(const LayoutSearch& search) {
   std::string text = fmt::format(
-      "{} keep the rules. Estimated from small jobs, {} do not fit in {} GB, and {} are "
+      "{} keep the rules. Estimated from small jobs, {} do not fit in {} GiB, and {} are "
       "slower than the best. {} simulated",
-      Counted(search.considered, "layout"), search.too_large, GigabytesText(search.memory_bytes),
+      Counted(search.considered, "layout"), search.too_large, GibibytesText(search.memory_bytes),
       search.slower, search.simulated == 1 ? "1 was" : fmt::format("{} were", search.simulated));
   if (search.simulated > 0) {
     text += search.simulated_too_large > 0
@@ -190,9 +188,9 @@ std::string SearchText(const LayoutSearch& search) {
   }
   const FoundLayout& nearest = *search.nearest;
   return text +
-         Paragraph(fmt::format("None fits. What lacks the least takes {} GB, {} GB too much: {}",
-                               GigabytesText(nearest.estimate.peak_bytes),
-                               GigabytesText(nearest.estimate.peak_bytes - search.memory_bytes),
+         Paragraph(fmt::format("None fits. What lacks the least takes {} GiB, {} GiB too much: {}",
+                               GibibytesText(nearest.estimate.peak_bytes),
+                               GibibytesText(nearest.estimate.peak_bytes - search.memory_bytes),
                                ChosenOptions(search.job, nearest.options)));
 }
 

@@ -10,6 +10,7 @@
 #include "core/counted.h"
 #include "core/shown_text.h"
 #include "predict/sweep/table.h"
+#include "report/text/table.h"
 
 namespace reprise {
 namespace {
@@ -111,8 +112,8 @@ class SweepChart {
  public:
   explicit SweepChart(const SweepTable& table) : table_(table) {
     for (const SweepRow& row : table.rows) {
-      const double y =
-          table.energy ? PageNumber(row.energy_joules) / 1e3 : PageNumber(row.peak_bytes) / 1e9;
+      const double y = table.energy ? PageNumber(row.energy_joules) / 1e3
+                                    : PageNumber(row.peak_bytes) / kGibibyte;
       if (row.step_time_ns && std::isfinite(y)) {
         points_.push_back({ShownSeconds(table, row), y, &row});
       }
@@ -155,7 +156,7 @@ class SweepChart {
         "<text transform=\"translate(16 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
         (kLeft + kWidth - kRight) / 2, kHeight - 10, SecondsLabel(table_),
         (kTop + kHeight - kBottom) / 2,
-        table_.energy ? "energy of a step, kJ" : "memory of a device at the peak, GB");
+        table_.energy ? "energy of a step, kJ" : "memory of a device at the peak, GiB");
     svg += Front(at_x, at_y);
     // What lies on the front is drawn last, above the others.
     for (const std::string_view kind : {"big", "fits", "front"}) {
@@ -209,8 +210,8 @@ class SweepChart {
     return fmt::format(
         "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.4g} s, {:.4g} "
         "{}{}</title></circle>\n",
-        kind, x, y, kind == "front" ? 5 : 3.5, title, point.x, point.y, table_.energy ? "kJ" : "GB",
-        kind == "big" ? ", does not fit" : "");
+        kind, x, y, kind == "front" ? 5 : 3.5, title, point.x, point.y,
+        table_.energy ? "kJ" : "GiB", kind == "big" ? ", does not fit" : "");
   }
 
   const SweepTable& table_;
@@ -243,8 +244,9 @@ std::vector<PageColumn> ColumnsOf(const SweepTable& table) {
        "{:.0f}"},
       {"MFU, %", [](const SweepRow& row) { return 100 * PageNumber(row.mfu); }, "{:.1f}"},
       {"HFU, %", [](const SweepRow& row) { return 100 * PageNumber(row.hfu); }, "{:.1f}"},
-      {"peak, GB", [](const SweepRow& row) { return PageNumber(row.peak_bytes) / 1e9; }, "{:.2f}"},
-      {"left, GB", [](const SweepRow& row) { return PageNumber(row.LeftBytes()) / 1e9; },
+      {"peak, GiB", [](const SweepRow& row) { return PageNumber(row.peak_bytes) / kGibibyte; },
+       "{:.2f}"},
+      {"left, GiB", [](const SweepRow& row) { return PageNumber(row.LeftBytes()) / kGibibyte; },
        "{:.2f}"}};
   if (table.energy) {
     columns.push_back({"energy, kJ",

@@ -11,6 +11,7 @@
 
 #include "core/counted.h"
 #include "core/shown_text.h"
+#include "report/text/table.h"
 #include "report/text/verdict_warnings.h"
 
 namespace reprise {
@@ -90,10 +91,10 @@ std::string NumberText(const std::optional<double>& number, double factor, int d
   return number ? fmt::format("{:.{}f}", *number * factor, digits) : "-";
 }
 
-// Gigabytes; negative: what is lacking.
+// GiB; negative: what is lacking.
 std::string LeftText(const SweepRow& row) {
   const auto left = row.LeftBytes();
-  return left ? fmt::format("{:.2f}", static_cast<double>(*left) / 1e9) : "-";
+  return left ? GibibytesText(static_cast<double>(*left)) : "-";
 }
 
 // What does not fit, by how much.
@@ -102,7 +103,7 @@ std::string TooLargeText(const SweepTable& table, std::size_t count) {
   std::size_t shown = 0;
   for (const SweepRow& row : table.rows) {
     if (row.possible && !row.Fits() && shown < kShownTooLarge) {
-      text += fmt::format("  {} GB: {}\n", LeftText(row),
+      text += fmt::format("  {} GiB: {}\n", LeftText(row),
                           ShownText(ConfigurationText(table.keys, row.values)));
       ++shown;
     }
@@ -204,7 +205,7 @@ std::string SweepText(const SweepTable& table) {
   for (const SweepKey& key : table.keys) {
     cells[0].push_back(key.name);
   }
-  cells[0].insert(cells[0].end(), {SecondsLabel(table), "peak, GB", "left"});
+  cells[0].insert(cells[0].end(), {SecondsLabel(table), "peak, GiB", "left"});
   if (table.energy) {
     cells[0].emplace_back("energy, kJ");
   }
@@ -222,7 +223,7 @@ std::string SweepText(const SweepTable& table) {
       line.push_back(ShownText(value));
     }
     line.push_back(fmt::format("{:.4g}", ShownSeconds(table, *row)));
-    line.push_back(fmt::format("{:.2f}", MemoryOf(*row) / 1e9));
+    line.push_back(GibibytesText(MemoryOf(*row)));
     line.push_back(LeftText(*row));
     if (table.energy) {
       line.push_back(fmt::format("{:.4g}", NumberOf(row->energy_joules) / 1e3));

@@ -108,6 +108,8 @@ std::string BytesText(std::int64_t bytes) {
   return Scaled(static_cast<double>(bytes), kUnits, true);
 }
 
+std::string GibibytesText(double bytes) { return fmt::format("{:.2f}", bytes / kGibibyte); }
+
 std::string NumberText(std::optional<double> value) {
   return value && std::isfinite(*value) ? ThreeDigits(*value) : "-";
 }

@@ -99,6 +99,9 @@ inline constexpr std::size_t kMaxRankRows = 32;
 [[nodiscard]] std::string SignedDurationText(std::int64_t ns);
 // "512 B", "1.05 MB": powers of 1000.
 [[nodiscard]] std::string BytesText(std::int64_t bytes);
+// "74.51": in GiB, 2^30 bytes. The GB of a device's memory in data sheets are these.
+inline constexpr double kGibibyte = 1073741824;
+[[nodiscard]] std::string GibibytesText(double bytes);
 // "3.21 mJ", "48.0 J"; "-" for nothing.
 [[nodiscard]] std::string JoulesText(std::optional<double> joules);
 // Three significant digits, "-" for nothing.

@@ -239,7 +239,7 @@ std::string RanksText(const RunManifest& manifest) {
   return ranks.empty() ? "" : ranks + " ranks ";
 }
 
-// Of the prediction of a job ", 37217 tokens/s, MFU 54.5 %; memory fits, 5.2 GB are left".
+// Of the prediction of a job ", 37217 tokens/s, MFU 54.5 %; memory fits, 5.22 GiB left".
 std::string JobText(const Report& report) {
   const auto number = [&report](const char* option) {
     return ParseNumber<double>(TextIn(report.manifest.options, option));
@@ -256,7 +256,7 @@ std::string JobText(const Report& report) {
   }
   if (const auto peak = number("memory_peak_bytes"), of = number("memory_bytes"); peak && of) {
     const double left = *of - *peak;
-    const std::string bytes = BytesText(std::llround(std::abs(left)));
+    const std::string bytes = GibibytesText(std::abs(left)) + " GiB";
     text += left < 0 ? fmt::format("; memory does not fit, {} too much", bytes)
                      : fmt::format("; memory fits, {} left", bytes);
   }

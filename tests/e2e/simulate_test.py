@@ -327,7 +327,7 @@ class SimulateTest(ProgramTest):
                       f"MFU {100 * direct['mfu']:.1f} %", f"16 sequences of {of['sequence']} tokens a step, float32",
                       f"tp {of['tp']}, pp {of['pp']}, dp {of['dp']}", f"{of['micro_batches']} micro-batches of {of['micro_batch']}",
                       f"operations {operations}, transfers alone {alone}, idle or waiting {bubble}",
-                      f"fits, {(memory['of_bytes'] - memory['peak_bytes']) / 1e9:.2f} GB are left; micro-batch"):
+                      f"fits, {(memory['of_bytes'] - memory['peak_bytes']) / 2**30:.2f} GiB are left; micro-batch"):
             self.assertIn(words, text)
         # Nearly full is not called fitting.
         full = ["--set", f"device.memory.capacity={memory['peak_bytes'] * 1.01 / 1e9:.6f}GB"]
@@ -415,10 +415,10 @@ class SimulateTest(ProgramTest):
             self.assertEqual(page.evaluate("document.querySelectorAll('td.reason').length"),
                              sum(not row["possible"] for row in rows))
             heads = page.evaluate("[...document.querySelectorAll('th')].map(e => e.textContent)")
-            for head in ("rank", "tp", "pp", "recompute", "overlap", "left, GB", "W a device, mean", "kW in all"):
+            for head in ("rank", "tp", "pp", "recompute", "overlap", "left, GiB", "W a device, mean", "kW in all"):
                 self.assertIn(head, heads)
             # A click sorts, a second one turns the order; what has no value comes last.
-            column = heads.index("left, GB")
+            column = heads.index("left, GiB")
             values = f"[...document.querySelectorAll('tbody tr')].map(r => (r.cells[{column}]?.dataset.v ?? ''))"
             click = f"document.querySelectorAll('th button')[{column}].click()"
             page.evaluate(click)

@@ -215,15 +215,15 @@ TEST(Verdict, APredictionOfAJobSaysWhatAReaderAsked) {
   run.manifest.untraced_step_ns = -1;
   run.manifest.options = {
       {"mode", "simulate"}, {"machine", "h100-hgx"},         {"tokens", "16"},
-      {"mfu", "0.5452"},    {"memory_bytes", "80000000000"}, {"memory_peak_bytes", "74780000000"}};
+      {"mfu", "0.5452"},    {"memory_bytes", "85899345920"}, {"memory_peak_bytes", "80294372475"}};
   for (RankData& rank : run.ranks) {
     rank.facts.recorded_step_ns.reset();
   }
   EXPECT_EQ(VerdictOf(run).text,
-            "Simulated on h100-hgx: 1.60 us, 10000000 tokens/s, MFU 54.5 %; memory fits, 5.22 GB "
+            "Simulated on h100-hgx: 1.60 us, 10000000 tokens/s, MFU 54.5 %; memory fits, 5.22 GiB "
             "left.");
-  run.manifest.options["memory_peak_bytes"] = "90000000000";
-  EXPECT_THAT(VerdictOf(run).text, HasSubstr("memory does not fit, 10.0 GB too much."));
+  run.manifest.options["memory_peak_bytes"] = "96636764160";
+  EXPECT_THAT(VerdictOf(run).text, HasSubstr("memory does not fit, 10.00 GiB too much."));
 }
 
 TEST(Verdict, OversubscribedNamesThreadsCoresAndWhatToChange) {
