@@ -235,6 +235,15 @@ class AttributeReader {
     }
     return true;
   }
+  // What NodeTable finds when it takes the values, for who takes none: a damaged attribute.
+  [[nodiscard]] Status CheckAttributes() {
+    for (const RawAttribute& attribute : attributes()) {
+      if (!IsValidUtf8(attribute.name) || (attribute.field != 0 && !HoldsValue(attribute))) {
+        return Refuse(attribute.name, "is damaged, or a list of reals, booleans or bytes");
+      }
+    }
+    return {};
+  }
   [[nodiscard]] tl::unexpected<Error> Refuse(std::string_view what) const {
     return BadInput(fmt::format("{}: byte {}: {}", messages_.path(), messages_.offset(), what));
   }
@@ -255,6 +264,16 @@ class AttributeReader {
 
  private:
   explicit AttributeReader(MessageReader messages) : messages_(std::move(messages)) {}
+  [[nodiscard]] bool HoldsValue(const RawAttribute& attribute) {
+    const std::optional<ColumnKind> kind = KindOf(attribute);
+    if (kind == ColumnKind::kIntegerList) {
+      return attribute.AsInts(numbers_);
+    }
+    if (kind == ColumnKind::kTextList) {
+      return attribute.AsTexts(texts_) && std::ranges::all_of(texts_, IsValidUtf8);
+    }
+    return kind && (kind != ColumnKind::kText || IsValidUtf8(attribute.bytes));
+  }
 
   MessageReader messages_;
   std::string header_;
@@ -262,7 +281,22 @@ class AttributeReader {
   std::vector<RawAttribute> attributes_;  // the first count_ are the node's
   std::size_t count_ = 0;
   std::uint32_t row_ = 0;
+  std::vector<std::int64_t> numbers_;
+  std::vector<std::string_view> texts_;
 };
+
+// The attribute dep_reasons of the node last read; empty: none.
+Result<std::vector<std::int64_t>> DependencyReasons(const AttributeReader& reader) {
+  std::vector<std::int64_t> reasons;
+  for (const RawAttribute& attribute : reader.attributes()) {
+    if (attribute.field != 0 && attribute.name == "dep_reasons" &&
+        (!attribute.AsInts(reasons) ||
+         std::ranges::any_of(reasons, [](std::int64_t reason) { return reason < 0; }))) {
+      return reader.Refuse(attribute.name, "is no list of numbers");
+    }
+  }
+  return reasons;
+}
 
 class NodeTable {
  public:
@@ -283,7 +317,14 @@ class NodeTable {
     std::optional<RawAttribute> start, duration;
     std::size_t expected = kFixedColumns;
     for (const RawAttribute& attribute : reader.attributes()) {
-      if (attribute.field == 0 || attribute.name == "dep_reasons") {
+      if (attribute.name == "dep_reasons") {
+        REPRISE_TRY(DependencyReasons(reader));
+        continue;
+      }
+      if (attribute.field == 0) {
+        if (!IsValidUtf8(attribute.name)) {
+          return reader.Refuse(attribute.name, "is not UTF-8");
+        }
         continue;
       }
       if (attribute.name == "start_ns" || attribute.name == "duration_ns") {
@@ -389,19 +430,6 @@ class ArgumentTable {
       ColumnBuilder("outputs.types", ColumnKind::kText)};
 };
 
-// The attribute dep_reasons of the node last read; empty: none.
-Result<std::vector<std::int64_t>> DependencyReasons(const AttributeReader& reader) {
-  std::vector<std::int64_t> reasons;
-  for (const RawAttribute& attribute : reader.attributes()) {
-    if (attribute.field != 0 && attribute.name == "dep_reasons" &&
-        (!attribute.AsInts(reasons) ||
-         std::ranges::any_of(reasons, [](std::int64_t reason) { return reason < 0; }))) {
-      return reader.Refuse(attribute.name, "is no list of numbers");
-    }
-  }
-  return reasons;
-}
-
 }  // namespace
 
 Result<ColumnTable> ReadNodeColumns(const std::string& path, bool arguments) {
@@ -451,6 +479,7 @@ Result<ColumnTable> ReadEdgeColumns(const std::string& path) {
         std::numeric_limits<std::uint32_t>::max() - node.data_deps.size() - node.ctrl_deps.size()) {
       return reader.Refuse("more dependencies than 2^32");
     }
+    REPRISE_TRY(reader.CheckAttributes());
     REPRISE_ASSIGN(const std::vector<std::int64_t> reasons, DependencyReasons(reader));
     const bool parallel = reasons.size() == node.data_deps.size();
     for (std::size_t i = 0; i < node.data_deps.size(); ++i) {
