@@ -1,3 +1,6 @@
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS core/version.h)
+file(STRINGS core/version.h version_line REGEX "kVersion = ")
+string(REGEX MATCH "[0-9]+\\.[0-9]+\\.[0-9]+" version "${version_line}")
 # What `reprise --version` tells: cli/program/version.cc alone is compiled anew when the commit changes.
 set(commit_header ${CMAKE_BINARY_DIR}/generated/commit.h)
 add_custom_target(reprise_commit BYPRODUCTS ${commit_header}

@@ -12,7 +12,6 @@ namespace reprise {
 namespace {
 
 constexpr std::uint32_t kNodeTypes = 8;
-constexpr std::int64_t kInferredReason = 128;
 constexpr auto kLastReason = static_cast<std::int64_t>(EdgeReason::kControl);
 
 std::int64_t MicrosToNs(std::uint64_t micros) {

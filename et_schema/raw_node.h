@@ -15,6 +15,8 @@
 namespace reprise {
 
 [[nodiscard]] std::string_view Name(Attribute attribute);
+// Added to a number of the attribute dep_reasons where the edge was inferred.
+inline constexpr std::int64_t kInferredReason = 128;
 
 // One AttributeProto: which member of the oneof it holds, by field number (0: none).
 struct RawAttribute {

@@ -1,4 +1,4 @@
-// Interned strings: each distinct one is kept once and has a number. Only et_schema sees this.
+// Interned strings: each distinct one is kept once and has a number.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,9 @@ class StringPool {
     const std::uint64_t begin = id == 0 ? 0 : ends_[id - 1];
     return {bytes_.data() + begin, static_cast<std::size_t>(ends_[id] - begin)};
   }
+  // All strings one after the other, and where each ends.
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  [[nodiscard]] const std::vector<std::uint64_t>& ends() const { return ends_; }
   [[nodiscard]] std::size_t MemoryBytes() const;
   // Gives back what only Intern needs and what was reserved too much.
   void Freeze();

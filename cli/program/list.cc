@@ -277,7 +277,7 @@ void PrintTable(const Json& rows) {
 
 }  // namespace
 
-CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
+CommandBody RegisterList(CLI::App& app, const CommandContext& context) {
   app.description(
       "List the built-in kernels, collectives, algorithms, formats, models, schedules, machines, "
       "sweeps or sources");
@@ -298,7 +298,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
   CLI::Option* json = app.add_flag("--json", flags->json, "machine-readable output");
   app.add_flag("--markdown", flags->markdown, "print a Markdown table")->excludes(json);
   AddSourceFlags(app, flags->sources);
-  return [flags]() -> Result<int> {
+  return [flags, argv = context.argv]() -> Result<int> {
     REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(flags->sources));
     for (const Registry& registry : kRegistries) {
       if (registry.name != flags->what) {
@@ -309,8 +309,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& /*context*/) {
                         : flags->json && registry.json_rows != nullptr ? registry.json_rows()
                                                                        : registry.rows();
       if (rows.empty() && !sources) {
-        return EnvironmentError(fmt::format(
-            "this build has no {}: it is without replay (-DREPRISE_REPLAY=OFF)", registry.name));
+        return PartsOfReplay().run_elsewhere(fmt::format("list {}", registry.name), argv);
       }
       if (flags->json) {
         ShowJson(Json{{registry.name, rows}}, 2);

@@ -2,10 +2,12 @@
 // replay.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/json_fields.h"
+#include "core/result.h"
 #include "replayer/plan/known_work.h"
 
 namespace reprise {
@@ -16,6 +18,9 @@ struct ReplayParts {
   std::string libraries;              // replay's own with their versions, with a comma before each
   std::vector<std::string> backends;  // kinds of devices that kernels run on
   FindKernel find_kernel;
+  // For what this build leaves out: becomes the program beside it that has it (the wheel's), or
+  // says how to get it. Returns only with an environment error. Null in a build with replay.
+  std::function<Result<int>(const std::string& command, char** argv)> run_elsewhere;
 };
 [[nodiscard]] ReplayParts PartsOfReplay();
 

@@ -67,22 +67,26 @@ Result<int> Become(const fs::path& program, const std::string& command, char** a
                                       std::generic_category().message(errno)));
 }
 
+Result<int> RunElsewhere(const std::string& command, char** argv) {
+  if (const std::optional<fs::path> program = ReplayProgram()) {
+    return Become(*program, command, argv);
+  }
+  return EnvironmentError(fmt::format(
+      "`reprise {}` is not in this build, which is without replay: configure with "
+      "-DREPRISE_REPLAY=ON (needs MPI, OpenCL, oneDNN and TBB), or install the package or bundle "
+      "(docs/install.md)",
+      command));
+}
+
 CommandBody RegisterLeftOut(CLI::App& app, const CommandContext& context) {
   app.prefix_command();  // whatever stands behind it
-  const std::string name = app.get_name();
-  if (const std::optional<fs::path> program = ReplayProgram()) {
+  if (ReplayProgram()) {
     app.set_help_flag();  // the other program has the options
-    return [program = *program, name, argv = context.argv] { return Become(program, name, argv); };
+  } else {
+    app.description(app.get_description() +
+                    ". Not in this build, which is without replay (-DREPRISE_REPLAY=OFF)");
   }
-  app.description(app.get_description() +
-                  ". Not in this build, which is without replay (-DREPRISE_REPLAY=OFF)");
-  return [name]() -> Result<int> {
-    return EnvironmentError(fmt::format(
-        "`reprise {}` is not in this build, which is without replay: configure with "
-        "-DREPRISE_REPLAY=ON (needs MPI, OpenCL, oneDNN and TBB), or install the package or bundle "
-        "(docs/install.md)",
-        name));
-  };
+  return [name = app.get_name(), argv = context.argv] { return RunElsewhere(name, argv); };
 }
 
 }  // namespace
@@ -93,9 +97,12 @@ ReplayParts PartsOfReplay() {
     return {.parts = missing.empty()
                          ? fmt::format("all; replay runs as {}", ShownText(program->string()))
                          : fmt::format("all but replay, which needs {}", missing),
-            .mpi = "none"};
+            .mpi = "none",
+            .run_elsewhere = RunElsewhere};
   }
-  return {.parts = "all but replay (-DREPRISE_REPLAY=OFF)", .mpi = "none"};
+  return {.parts = "all but replay (-DREPRISE_REPLAY=OFF)",
+          .mpi = "none",
+          .run_elsewhere = RunElsewhere};
 }
 void EndLaunchedRanks(int /*exit_code*/) {}
 Json ListKernels() { return Json::array(); }

@@ -76,27 +76,10 @@ std::string ColumnNames(const RunTable& table) {
 
 std::string Version() { return fmt::format("PRAGMA user_version={};", kRunSchemaVersion); }
 
-// Medians over the iterations that are finished and not warm-up. A replayed start counts from the
-// iteration's start, as a recorded start counts from the trace's base.
-constexpr std::string_view kNodesView = R"sql(CREATE VIEW nodes AS
-WITH base AS (
-  SELECT iteration, min(start_ns) AS start_ns FROM steps WHERE NOT warmup GROUP BY iteration),
-ordered AS (
-  SELECT r.node_id AS node_id, r.duration_ns AS duration_ns,
-         r.start_ns - base.start_ns AS start_ns,
-         row_number() OVER (PARTITION BY r.node_id ORDER BY r.duration_ns) AS by_duration,
-         row_number() OVER (PARTITION BY r.node_id ORDER BY r.start_ns - base.start_ns) AS by_start,
-         count(*) OVER (PARTITION BY r.node_id) AS n
-  FROM records r JOIN base USING (iteration)),
-medians AS (
-  SELECT node_id,
-         cast(avg(CASE WHEN by_start IN ((n + 1) / 2, (n + 2) / 2) THEN start_ns END)
-              AS INTEGER) AS start_ns,
-         cast(avg(CASE WHEN by_duration IN ((n + 1) / 2, (n + 2) / 2) THEN duration_ns END)
-              AS INTEGER) AS duration_ns
-  FROM ordered GROUP BY node_id)
-SELECT i.*, m.start_ns AS replayed_start_ns, m.duration_ns AS replayed_duration_ns
-FROM node_info i LEFT JOIN medians m USING (node_id))sql";
+// Medians over the iterations that are finished and not warm-up.
+constexpr std::string_view kNodesView =
+#include "report/run/nodes_view.def"
+    ;
 
 }  // namespace
 

@@ -18,7 +18,10 @@ of_machine() {
 }
 libraries=$prefix/lib/reprise licences=$prefix/share/doc/reprise/licences
 mkdir -p "$licences"
-files=("$prefix/bin/reprise" "$libraries/reprise-replay")
+# shellcheck disable=SC2016
+patchelf --force-rpath --set-rpath '$ORIGIN' "$libraries/libreprise_trace.so"
+strip --strip-unneeded "$libraries/libreprise_trace.so"
+files=("$prefix/bin/reprise" "$libraries/reprise-replay" "$libraries/libreprise_trace.so")
 for ((i = 0; i < ${#files[@]}; ++i)); do  # files grow by what each needs
   while read -r name; do
     if of_machine "$name" || [ -e "$libraries/$name" ]; then continue; fi

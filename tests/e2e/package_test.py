@@ -24,15 +24,16 @@ class Package(program.ProgramTest):
                               capture_output=True, text=True, check=False, cwd=cls.scratch.name)
         if made.returncode != 0:
             raise AssertionError(f"cpack: {made.stdout}{made.stderr}")
-        cls.package, = pathlib.Path(cls.scratch.name).glob("*.deb")
+        cls.package, = pathlib.Path(cls.scratch.name).glob("reprise_*.deb")
+        cls.library, = pathlib.Path(cls.scratch.name).glob("libreprise-dev_*.deb")
         subprocess.run(["dpkg-deb", "-x", cls.package, cls.root], check=True)
 
     @classmethod
     def tearDownClass(cls):
         cls.scratch.cleanup()
 
-    def field(self, name):
-        return subprocess.run(["dpkg-deb", "-f", self.package, name], capture_output=True, text=True,
+    def field(self, name, package=None):
+        return subprocess.run(["dpkg-deb", "-f", package or self.package, name], capture_output=True, text=True,
                               check=True).stdout.strip()
 
     def packaged(self, *args):
@@ -66,6 +67,19 @@ class Package(program.ProgramTest):
         for path in (self.root / "usr").rglob("*"):  # whatever the umask was
             self.assertEqual(path.stat().st_mode & 0o022, 0, path)
         self.assertFalse(os.access(files["usr/share/reprise/captures/README.md"], os.X_OK))
+
+    def test_library(self):
+        self.assertEqual((self.field("Package", self.library), self.field("Version", self.library)), ("libreprise-dev", self.field("Version")))
+        for package in ("libexpected-dev", "libprotobuf-lite", "libzstd1"):
+            self.assertIn(package, self.field("Depends", self.library))
+        self.assertNotIn("openmpi", self.field("Depends", self.library))
+        listed = subprocess.run(["dpkg-deb", "-c", self.library], capture_output=True, text=True, check=True).stdout
+        names = [line.split()[5] for line in listed.splitlines() if not line.endswith("/")]
+        for name in ("include/reprise/et_schema/io.h", "cmake/Reprise/RepriseConfig.cmake", "pkgconfig/reprise-trace.pc",
+                     "libreprise_trace.so", "examples/count_transfers/count_transfers.cc"):
+            self.assertTrue([path for path in names if path.endswith(name)], name)
+        mine = {str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file()}
+        self.assertFalse(mine & {name.removeprefix("./") for name in names})
 
     def test_generated_files_are_the_programs(self):
         share = self.root / "usr" / "share"

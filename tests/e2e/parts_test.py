@@ -43,7 +43,7 @@ class Parts(program.ProgramTest):
             self.assertIn("-DREPRISE_REPLAY=ON", done.stderr)
             self.assertIn("Not in this build", self.run_program(command, "--help").stdout)
         done = self.run_program("list", "kernels", expect=ENVIRONMENT_ERROR)
-        self.assertIn("this build has no kernels", done.stderr)
+        self.assertIn("`reprise list kernels` is not in this build", done.stderr)
         self.assertEqual(done.stdout, "")
 
     def test_from_a_capture_to_a_report_of_a_simulation(self):

@@ -2,6 +2,7 @@
 """The Python package, from the sources and with Debian's pandas, protobuf and zstandard: runs tests/python. wheel_test.py has it as
 pip installs it. About 30 s."""
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -26,9 +27,10 @@ def main():
         print("no Python with pandas, protobuf, zstandard, nbclient and ipykernel (scripts/packages.txt, [test])")
         return 1
     with tempfile.TemporaryDirectory(prefix="reprise_python_") as scratch:
-        return subprocess.run([python, __file__, program.REPRISE, "--inside"], cwd=scratch,
+        return subprocess.run([python, __file__, pathlib.Path(program.REPRISE).resolve(), "--inside"], cwd=scratch,
                               env={**os.environ, "HOME": scratch, "PYTHONDONTWRITEBYTECODE": "1",
-                                   "PYTHONPATH": str(program.ROOT / "report" / "python")}, check=False).returncode
+                                   "PYTHONPATH": str(program.ROOT / "report" / "python"),
+                                   "REPRISE_TRACE_LIBRARY": str(pathlib.Path(program.REPRISE).resolve().parent / "libreprise_trace.so")}, check=False).returncode
 
 
 def inside():

@@ -2,6 +2,7 @@
 """The Python wheel: made from the build tree by scripts/wheel (two programs are linked), installed by pip in an environment of its own,
 and used. Needs PyPI for the tools that make it. About a minute. first_use.sh does the same in a bare root (scripts/release)."""
 import gzip
+import json
 import pathlib
 import re
 import subprocess
@@ -101,11 +102,33 @@ class Wheel(program.ProgramTest):
 
     def test_without_open_mpi(self):
         env = self.without_open_mpi()
-        for line in (["replay", "trace", "-o", "run"], ["devices", "--help"], ["help", "bench"]):
+        for line in (["replay", "trace", "-o", "run"], ["devices", "--help"], ["help", "bench"], ["list", "kernels"], ["list", "backends"]):
             done = self.installed(*line, expect=ENVIRONMENT_ERROR, env=env)
-            self.assertRegex(done.stderr, r"^reprise: `reprise \w+` needs Open MPI \(Debian: openmpi-bin\): .*libmpi\.so\.40.*\n$")
+            self.assertRegex(done.stderr, r"^reprise: `reprise [\w ]+` needs Open MPI \(Debian: openmpi-bin\): .*libmpi\.so\.40.*\n$")
         self.assertIn("all but replay, which needs Open MPI", self.installed("--version", env=env).stdout)
         self.installed("predict", "llama3-8b", "--machine", "h200-hgx", env=env)
+
+    def test_lists_come_from_the_program_with_replay(self):
+        for line in (["kernels", "--json"], ["backends"]):
+            self.assertEqual(self.installed("list", *line).stdout, self.run_program("list", *line).stdout)
+
+    def test_without_onednn(self):
+        """Replay on the host's processor opens it at run time, and names it where it is not there."""
+        (self.dir / "lib").mkdir()
+        (self.dir / "lib" / "libdnnl.so.2").write_text("")
+        self.installed("convert", self.prefix / "share/reprise/captures/quickstart", "-o", "trace")
+        done = self.installed("replay", "trace", "-o", "run", "--device", "host", "-n", "2", expect=ENVIRONMENT_ERROR,
+                              env={"LD_LIBRARY_PATH": str(self.dir / "lib")})
+        self.assertRegex(done.stderr, r"oneDNN.*libdnnl\.so\.2.*libdnnl2")
+
+    def test_nodes_are_read_by_the_library_of_the_wheel(self):
+        self.installed("convert", self.prefix / "share/reprise/captures/quickstart", "-o", "trace")
+        code = "import reprise.trace_library; print(reprise.trace_library.LIBRARY._name, len(reprise.TraceSet('trace').nodes(0)))"
+        done = subprocess.run([self.prefix / "bin/python", "-c", code], capture_output=True, text=True, check=False, cwd=self.dir,
+                              env={**program.ENVIRONMENT, "PYTHONPATH": "/usr/lib/python3/dist-packages"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        stats = json.loads(self.installed("stats", "trace", "--json").stdout)
+        self.assertEqual(done.stdout.split(), [str((self.prefix / "lib/reprise/libreprise_trace.so").resolve()), str(stats["ranks"][0]["nodes"])])
 
     def test_modules(self):
         code = "import reprise, reprise_capture, reprise_machine; print(*reprise.__all__)"

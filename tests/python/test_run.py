@@ -247,6 +247,21 @@ class Schemas(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, f"run.sqlite: has schema version {other}, this package reads {oldest} to {version}"):
                 reprise.Run(path)
 
+    def test_a_foreign_definition_is_refused(self):
+        """The same as the program refuses (tests/run/schema_test.cc), before anything reads by it."""
+        text = (made.program.ROOT / "tests/run/foreign_definitions.txt").read_text()
+        foreign = [line for line in text.splitlines() if not line.startswith("#")]
+        self.assertGreaterEqual(len(foreign), 4)
+        for number, statements in enumerate(foreign):
+            for file, read in (("run.sqlite", reprise.Run), ("rank0.sqlite", lambda path: reprise.Run(path).records(0))):
+                path = made.copy(made.real_run(), f"foreign{number}{file}")
+                made.change(path / file, statements)
+                with self.assertRaisesRegex(ValueError, f"{file}: reprise did not define its"):
+                    read(path)
+        path = made.copy(made.real_run(), "index")
+        made.change(path / "rank0.sqlite", "CREATE INDEX mine ON steps(start_ns)")
+        self.assertGreater(len(reprise.Run(path).records(0)), 0)
+
     def test_every_column_of_the_program(self):
         """Both kinds of file have the columns of report/run/schema.def, in that order."""
         for file, absent in (("rank0.sqlite", set()), ("run.sqlite", {"node_info", "records"})):

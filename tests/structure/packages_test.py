@@ -26,7 +26,7 @@ SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 MODULES = pathlib.Path("/usr/lib/python3/dist-packages")
 # What scripts/test installs; tests/cluster skips where group [cluster] is not there.
 FOR_TESTS = ("build", "test", "bundle", "package")
-FOR_SCRIPTS = (*FOR_TESTS, "cluster", "ci", "bare_root")
+FOR_SCRIPTS = (*FOR_TESTS, "cluster", "ci", "container", "bare_root")
 # No Debian package: where it is missing, tests say so, and values are made by hand.
 OPTIONAL_MODULES = {"torch"}
 # Before the command itself.

@@ -9,8 +9,8 @@ _ROW = re.compile(r"^REPRISE_(TABLE|COLUMN|SHARED|MEDIAN)\((.*)\)$", re.MULTILIN
 
 
 def _read(text):
-    """Columns by table, without those that only `nodes` has, and those."""
-    tables, medians = {}, {}
+    """Columns by table, without those that only `nodes` has, and those; names of shared columns by table that has some."""
+    tables, medians, shared = {}, {}, {}
     for kind, arguments in _ROW.findall(text):
         words = arguments.split(", ")
         if kind == "TABLE":
@@ -20,10 +20,12 @@ def _read(text):
             medians.setdefault(name, []).append(Column(words[0], words[1]))
         else:
             tables[name].append(Column(words[0], words[1]))
+            if kind == "SHARED":
+                shared.setdefault(name, set()).add(words[0])
     for name, columns in medians.items():
         tables["nodes"] = tables[name] + columns
-    return tables
+    return tables, shared
 
 
-TABLES = _read(_TEXT)
+TABLES, SHARED = _read(_TEXT)
 VERSION, OLDEST = (int(re.search(rf"^REPRISE_SCHEMA_{name}\((\d+)\)$", _TEXT, re.MULTILINE).group(1)) for name in ("VERSION", "OLDEST"))

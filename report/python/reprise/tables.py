@@ -8,7 +8,7 @@ import urllib.parse
 import numpy
 import pandas
 
-from reprise import columns, run_schema
+from reprise import columns, run_schema, schema_check
 
 
 class Table:
@@ -19,7 +19,7 @@ class Table:
 
 
 class File:
-    """One SQLite file of a run, for reading. Raises OSError or sqlite3.Error, and ValueError for another version of the schema."""
+    """One SQLite file of a run, for reading. Raises OSError or sqlite3.Error, and ValueError for another schema."""
 
     def __init__(self, path):
         self._copy = None
@@ -44,10 +44,7 @@ class File:
         self._connection.text_factory = lambda text: text.decode("utf-8", "replace")
         # Opening is lazy: this is what fails.
         self.tables = {name for name, in self._connection.execute("SELECT name FROM sqlite_master")}
-        schema = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        if not run_schema.OLDEST <= schema <= run_schema.VERSION:
-            raise ValueError(f"{path}: has schema version {schema}, this package reads {run_schema.OLDEST} to {run_schema.VERSION}: "
-                             "replay the trace again, or read the run with the version of reprise that wrote it")
+        schema_check.check(self._connection, path)
 
     def close(self):
         self._connection.close()

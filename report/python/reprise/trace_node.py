@@ -1,6 +1,7 @@
 """A node of an .et file as plain values (docs/et_format.md)."""
 import ast
 import dataclasses
+import re
 import typing
 
 
@@ -35,12 +36,16 @@ class Node:
         return _arguments(self._io.outputs)
 
 
+# Chakra's NodeType.
+TYPES = ("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE", "COMM_SEND_NODE", "COMM_RECV_NODE",
+         "COMM_COLL_NODE")
+
+
 def to_node(message):
     """A Node of protobuf's message, which it keeps for its arguments."""
     attributes = to_attributes(message.attr)
     return Node(id=message.id, name=message.name,
-                type=message.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_number[message.type].name
-                if message.type <= 7 else "INVALID_NODE",
+                type=TYPES[message.type] if 0 <= message.type < len(TYPES) else TYPES[0],
                 data_deps=list(message.data_deps), ctrl_deps=list(message.ctrl_deps),
                 start_ns=attributes.pop("start_ns", message.start_time_micros * 1000),
                 duration_ns=attributes.pop("duration_ns", message.duration_micros * 1000),
@@ -83,13 +88,20 @@ def _evaluate(tree):
     return ast.literal_eval(tree)
 
 
-def _arguments(info):
-    if not info.values:
+def arguments(*texts):
+    """List of Argument of the texts of an IOInfo, as Node.inputs has them."""
+    if not texts[0]:
         return []
     try:
-        values, shapes, types = (_parse(text or "[]") for text in (info.values, info.shapes, info.types))
+        values, shapes, types = (_parse(text or "[]") for text in texts)
     except (SyntaxError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"arguments are no list of literals: {error}") from error
+        # Not where Python had it in memory: equal texts have equal messages.
+        why = re.sub(r": <ast\.\w+ object at 0x[0-9a-f]+>", "", str(error))
+        raise ValueError(f"arguments are no list of literals: {why}") from error
     nothing = [[]] * len(values)
     return [Argument(None if value == "<None>" and kind == "None" else value, shape, kind)
             for value, shape, kind in zip(values, shapes or nothing, types or [""] * len(values))]
+
+
+def _arguments(info):
+    return arguments(info.values, info.shapes, info.types)

@@ -5,13 +5,14 @@ import re
 
 import pandas
 
-from reprise import columns, et_stream, trace_node
+from reprise import columns, et_stream, trace_library, trace_node
 from reprise.damage import Notes
 
 REASONS = ("unknown", "thread", "stream", "launch", "event", "sync", "data", "fwd_bwd", "group", "comm_wait",
            "control")
 INFERRED = 128
 UNKNOWN_COUNT = 2**64 - 1
+ARGUMENTS = ("inputs", "outputs")
 FIXED = ("node_id", "name", "type", "start_ns", "duration_ns")
 FILE_NAME = re.compile(r"(.+)\.(\d+)\.et(?:\.gz|\.zst)?")
 
@@ -76,8 +77,7 @@ class TraceSet:
         except et_stream.DAMAGE as error:
             self.notes.add(f"{file.name}: damaged after {count} nodes ({error})")
             return
-        if expected not in (UNKNOWN_COUNT, count):
-            self.notes.add(f"{file.name}: {count} of {expected} nodes, the file was cut")
+        self._check_count(file, expected, count)
 
     def nodes(self, rank, arguments=False):
         """One row a node: id, name, type, times, and a column for each attribute that any node has.
@@ -85,19 +85,28 @@ class TraceSet:
         Attributes that a node lacks are missing values (et_format.md says what a reader assumes).
         Dependencies are in edges(). `arguments=True` adds `inputs` and `outputs`, lists of Argument.
         """
-        rows = []
+        table = self._table(rank, "reprise_read_nodes", int(arguments))
+        if table is not None and table.rows:
+            return self._frame(rank, table, arguments)
+        rows, texts = [], []
         for node in self.iterate(rank):
             row = {"node_id": node.id, "name": node.name, "type": node.type, "start_ns": node.start_ns,
                    "duration_ns": node.duration_ns, **node.attributes}
             row.pop("dep_reasons", None)
             if arguments:
-                row.update(inputs=self._arguments(node, "inputs"), outputs=self._arguments(node, "outputs"))
+                texts.append([self._arguments(node.id, node.name, which, lambda node=node, which=which: getattr(node, which))
+                              for which in ARGUMENTS])
             rows.append(row)
         names = dict.fromkeys((*FIXED, *(name for row in rows for name in row)))
-        return pandas.DataFrame({name: _typed(name, [row.get(name) for row in rows]) for name in names})
+        columns_of = {name: _typed(name, [row.get(name) for row in rows]) for name in names}
+        return pandas.DataFrame({**columns_of, **_argument_columns(texts)} if arguments else columns_of)
 
     def edges(self, rank):
         """from_node, to_node, reason, inferred: the end of from_node comes before the start of to_node."""
+        table = self._table(rank, "reprise_read_edges")
+        if table is not None:
+            self._check_count(self._files[rank], table.expected, table.nodes)
+            return self._edge_frame(table)
         rows = []
         for node in self.iterate(rank):
             reasons = node.attributes.get("dep_reasons", [])
@@ -114,12 +123,49 @@ class TraceSet:
                                  "reason": pandas.Categorical(reason, categories=REASONS),
                                  "inferred": columns.booleans(inferred)})
 
-    def _arguments(self, node, which):
+    def _arguments(self, node_id, name, which, read):
         try:
-            return getattr(node, which)
+            return read()
         except ValueError as error:
-            self.notes.add(f"node {node.id} ({node.name}): {which}: {error}")
+            self.notes.add(f"node {node_id} ({name}): {which}: {error}")
             return []
+
+    def _table(self, rank, read, *arguments):
+        """What the trace library reads; None where there is none, or where the file is for iterate() to read, which says what is damaged."""
+        file = self._files[rank]
+        if trace_library.LIBRARY is None:
+            return None
+        try:
+            table = trace_library.Table(file, read, *arguments)
+            header = et_stream.GlobalMetadata.FromString(table.header)
+        except (trace_library.Unreadable, *et_stream.DAMAGE):
+            return None
+        table.expected = trace_node.to_attributes(header.attr).get("node_count", UNKNOWN_COUNT)
+        return table
+
+    def _check_count(self, file, expected, count):
+        if expected not in (UNKNOWN_COUNT, count):
+            self.notes.add(f"{file.name}: {count} of {expected} nodes, the file was cut")
+
+    def _frame(self, rank, table, arguments):
+        found = table.columns
+        columns_of = {column.name: column.series(table.rows) for column in (found[:-6] if arguments else found)}
+        columns_of["node_id"] = columns_of["node_id"].astype("uint64")
+        types = [trace_node.TYPES[number] if number < len(trace_node.TYPES) else trace_node.TYPES[0] for number in columns_of["type"].tolist()]
+        columns_of["type"] = pandas.Series(types, dtype="object")
+        if arguments:
+            nodes = list(zip(columns_of["node_id"].tolist(), columns_of["name"]))
+            columns_of.update(_argument_columns(
+                [[self._arguments(*node, which, lambda texts=texts: trace_node.arguments(*texts))
+                  for which, texts in zip(ARGUMENTS, (texts[:3], texts[3:]))]
+                 for node, *texts in zip(nodes, *(column.values for column in found[-6:]))]))
+        self._check_count(self._files[rank], table.expected, table.nodes)
+        return pandas.DataFrame(columns_of)
+
+    def _edge_frame(self, table):
+        before, after, reason, inferred = (column.values for column in table.columns)
+        return pandas.DataFrame({"from_node": before.astype("uint64"), "to_node": after.astype("uint64"),
+                                 "reason": pandas.Categorical.from_codes(reason, categories=REASONS), "inferred": inferred})
 
     def _read_json(self, path):
         try:
@@ -130,6 +176,10 @@ class TraceSet:
             self.notes.add(f"{path.name} is damaged ({error})")
             return {}
         return read if isinstance(read, dict) else {}
+
+
+def _argument_columns(rows):
+    return {which: pandas.Series([row[i] for row in rows], dtype="object") for i, which in enumerate(ARGUMENTS)}
 
 
 def _typed(column, values):
