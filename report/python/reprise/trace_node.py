@@ -23,6 +23,7 @@ class Node:
     start_ns: int  # from the header's base_ns; whole microseconds where others wrote the file
     duration_ns: int
     attributes: dict
+    storage: typing.Optional[dict]  # of storage nodes: {"level": …, "fs": {…}}, numbers as files have them
     _io: typing.Any = dataclasses.field(repr=False)
 
     @property
@@ -40,11 +41,22 @@ def to_node(message):
     attributes = to_attributes(message.attr)
     return Node(id=message.id, name=message.name,
                 type=message.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_number[message.type].name
-                if message.type <= 7 else "INVALID_NODE",
+                if message.type in message.DESCRIPTOR.fields_by_name["type"].enum_type.values_by_number else "INVALID_NODE",
                 data_deps=list(message.data_deps), ctrl_deps=list(message.ctrl_deps),
                 start_ns=attributes.pop("start_ns", message.start_time_micros * 1000),
                 duration_ns=attributes.pop("duration_ns", message.duration_micros * 1000),
-                attributes=attributes, _io=message)
+                attributes=attributes, storage=_storage(message), _io=message)
+
+
+def _storage(message):
+    if not message.HasField("storage"):
+        return None
+    detail = message.storage.WhichOneof("detail")
+    storage = {"level": message.storage.level}
+    if detail is not None:
+        of = getattr(message.storage, detail)
+        storage[detail] = {field.name: getattr(of, field.name) for field in of.DESCRIPTOR.fields}
+    return storage
 
 
 def to_attributes(messages):
