@@ -207,9 +207,10 @@ class AstraSimChecker {
         Error("it stops at METADATA nodes");
         break;
       default:
-        Error("what waits for an INVALID node may never start");
+        Error(IsStorage(type) ? "what waits for a storage, batch or checkpoint node never starts"
+                              : "what waits for an INVALID node may never start");
     }
-    if (type >= NodeType::kCommSend && on_cpu) {
+    if (IsTransfer(type) && on_cpu) {
       Error("it refuses transfers with is_cpu_op");
     }
     delay_ns_ += std::max<std::int64_t>(node_.Number(Attribute::kDelayNs, 0), 0);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "et_schema/header_lists.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
+#include "et_schema/storage_fields.h"
 
 namespace reprise {
 namespace {
@@ -27,9 +30,36 @@ constexpr std::string_view kNodeNames[] = {"",
                                            "duration_micros",
                                            "inputs",
                                            "outputs",
-                                           "attr"};
+                                           "attr",
+                                           "storage"};
 constexpr std::string_view kIoNames[] = {"", "values", "shapes", "types"};
 constexpr std::string_view kAttr = "attr";
+constexpr std::string_view kStorage = "storage";
+constexpr std::size_t kStorageNumbers = 16;  // more than a message of StorageInfo has
+// By field number; empty: the schema has no such field.
+constexpr auto kStorageNames = [] {
+  std::array<std::string_view, kStorageNumbers> names{};
+  names.at(kStorageLevelField) = "level";
+  ForEachStorageOperation([&]<typename Operation>(std::type_identity<Operation>) {
+    names.at(StorageTable<Operation>::kNumber) = StorageTable<Operation>::kName;
+  });
+  return names;
+}();
+template <typename Operation>
+constexpr auto kOperationNames = [] {
+  std::array<std::string_view, kStorageNumbers> names{};
+  ForEachStorageField<Operation>([&](const auto& row) { names.at(row.number) = row.name; });
+  return names;
+}();
+
+bool IsStorageText(std::string_view field) {
+  bool text = false;
+  ForEachStorageOperation([&]<typename Operation>(std::type_identity<Operation>) {
+    ForEachStorageField<Operation>(
+        [&](const auto& row) { text = text || (row.kIsText && row.name == field); });
+  });
+  return text;
+}
 
 class CensusTaker {
  public:
@@ -39,7 +69,7 @@ class CensusTaker {
   bool Message(std::string_view message, std::string_view prefix,
                std::span<const std::string_view> names) {
     return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
-      const bool known = field < names.size();
+      const bool known = field < names.size() && !names[field].empty();
       const std::string name = known ? fmt::format("{}{}", prefix, names[field])
                                      : fmt::format("{}field {}", prefix, field);
       if (wire != WireType::kBytes) {
@@ -59,11 +89,23 @@ class CensusTaker {
     if (field == "inputs" || field == "outputs") {
       return Message(bytes, name + ".", kIoNames);
     }
+    if (field == kStorage) {
+      return Message(bytes, name + ".", kStorageNames);
+    }
+    std::optional<bool> operation;
+    ForEachStorageOperation([&]<typename Operation>(std::type_identity<Operation>) {
+      if (field == StorageTable<Operation>::kName) {
+        operation = Message(bytes, name + ".", kOperationNames<Operation>);
+      }
+    });
+    if (operation) {
+      return *operation;
+    }
     Census::Field& to = census_.fields[name];
     ++to.count;
     if (field == "values") {
       Quoted(bytes, to);
-    } else if (field.empty() || field == "name" || field == "version") {
+    } else if (field.empty() || field == "name" || field == "version" || IsStorageText(field)) {
       Text(bytes, to);
     }
     return true;
@@ -148,6 +190,18 @@ bool IsSchemaField(std::string_view name) {
       name.remove_prefix(list.size());
       return has(kIoNames);
     }
+  }
+  if (node && name.starts_with(kStorage) && name != kStorage) {
+    name.remove_prefix(kStorage.size() + 1);
+    bool found = has(kStorageNames);
+    ForEachStorageOperation([&]<typename Operation>(std::type_identity<Operation>) {
+      constexpr std::string_view kName = StorageTable<Operation>::kName;
+      found =
+          found ||
+          (name.starts_with(kName) && name.size() > kName.size() + 1 && name[kName.size()] == '.' &&
+           std::ranges::count(kOperationNames<Operation>, name.substr(kName.size() + 1)) > 0);
+    });
+    return found;
   }
   return node ? has(kNodeNames) : has(kHeaderNames);
 }

@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "core/for_each_read.h"
 #include "et_schema/et_def.pb.h"
 #include "et_schema/message_reader.h"
+#include "et_schema/storage_codec.h"
+#include "et_schema/storage_fields.h"
 
 namespace reprise {
 namespace {
@@ -118,6 +122,55 @@ FeederJson IoJson(const pb::IOInfo& io) {
   return {{"values", io.values()}, {"shapes", io.shapes()}, {"types", io.types()}};
 }
 
+// "size_bytes" → "sizeBytes".
+std::string CamelCase(std::string_view name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    out += name[i] != '_' ? name[i] : static_cast<char>(name[++i] - 'a' + 'A');
+  }
+  return out;
+}
+
+// Chakra's name of a number; what has none stays a number.
+FeederJson EnumJson(const SchemaNames& names, SchemaNumber number) {
+  if (!names.Has(number)) {
+    return number;
+  }
+  std::string name(names.prefix);
+  for (const char c : names.Of(number)) {
+    name += c == '_' ? c : static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
+template <typename Row, typename T>
+FeederJson StorageValueJson(const Row& row, const T& value) {
+  if constexpr (std::is_same_v<T, SchemaNumber>) {
+    return row.names == nullptr ? FeederJson(value) : EnumJson(*row.names, value);
+  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+    return Digits(value);
+  } else {
+    return value;
+  }
+}
+
+FeederJson StorageJson(const pb::StorageInfo& storage) {
+  std::optional<StorageWork> work;
+  std::uint64_t unknown_fields = 0;
+  FeederJson json = FeederJson::object();
+  if (!ParseStorage(storage.SerializeAsString(), work, unknown_fields) || !work) {
+    return json;
+  }
+  json["level"] = EnumJson(schema_names::kLevel, work->level);
+  VisitDetail(*work, [&]<typename Operation>(const Operation& detail) {
+    FeederJson& fields = json[std::string(StorageTable<Operation>::kName)] = FeederJson::object();
+    ForEachStorageField<Operation>([&](const auto& row) {
+      fields[CamelCase(row.name)] = StorageValueJson(row, row.Of(detail));
+    });
+  });
+  return json;
+}
+
 FeederJson NodeJson(const pb::Node& node) {
   FeederJson json = {
       {"Id", node.id()},
@@ -133,6 +186,9 @@ FeederJson NodeJson(const pb::Node& node) {
   }
   if (node.has_outputs()) {
     json["outputs"] = IoJson(node.outputs());
+  }
+  if (node.has_storage()) {
+    json["storage"] = StorageJson(node.storage());
   }
   FeederJson rest = FeederJson::array();
   for (const pb::AttributeProto& attribute : node.attr()) {

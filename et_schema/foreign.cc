@@ -9,6 +9,7 @@
 #include "et_schema/header_fields.h"
 #include "et_schema/metadata_codec.h"
 #include "et_schema/node_stream.h"
+#include "et_schema/storage_fields.h"
 
 namespace reprise {
 namespace {
@@ -36,6 +37,9 @@ void ForEachText(auto& node, const auto& visit) {
       std::for_each(texts->begin(), texts->end(), visit);
     }
   }
+  if (node.storage) {
+    ForEachStorageText(*node.storage, visit);
+  }
 }
 
 class RawDecoder : public ForeignDecoder {
@@ -56,6 +60,7 @@ class RawDecoder : public ForeignDecoder {
     raw.duration_micros = from.duration_micros.value_or(0);
     raw.inputs = {from.inputs.values, from.inputs.shapes, from.inputs.types};
     raw.outputs = {from.outputs.values, from.outputs.shapes, from.outputs.types};
+    raw.storage = from.storage;
     for (const ForeignAttribute& attribute : from.attributes) {
       raw.Add(attribute.name, ForeignValue(attribute));
     }

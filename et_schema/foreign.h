@@ -42,6 +42,7 @@ struct ForeignNode {
   std::optional<std::uint64_t> duration_micros;
   ForeignIo inputs, outputs;
   std::vector<ForeignAttribute> attributes;
+  std::optional<StorageWork> storage;
   std::vector<std::uint32_t> unknown_fields;  // of its message: what no schema here has
 
   [[nodiscard]] const ForeignAttribute* Find(std::string_view attribute) const;
@@ -58,8 +59,8 @@ struct ForeignHeader {
 // `.et` files of every schema that Chakra has had:
 //   0.0.1        fields of their own for times and communication, no attributes
 //   0.0.2, 0.0.3 one list `parent`, arguments as six strings, attributes by type; perhaps a header
-//   0.0.4        today's; GlobalMetadata first. Fields and node types beyond it are unknown ones:
-//                storage operations, which Chakra's pull request 216 adds, and whatever comes later
+//   0.0.4        today's; GlobalMetadata first. Storage, batch and checkpoint nodes, which Chakra's
+//                pull request 216 adds, are read; fields and node types beyond are unknown ones
 // A file does not name its schema; the messages reveal it. Old files are read as if they were
 // 0.0.4: `parent` becomes data_deps, node and collective types get today's numbers.
 class ForeignReader {

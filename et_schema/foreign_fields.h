@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "et_schema/storage_codec.h"
+#include "et_schema/storage_fields.h"
 #include "et_schema/wire.h"
 
 namespace reprise {
@@ -79,7 +81,19 @@ template <typename Node>
   return std::nullopt;
 }
 
-// A Node of schema 0.0.4; `add_attribute` gets the message of each attribute.
+// A field that no schema has; `times` of its own fields, where it is a message.
+template <typename Node>
+void NoteUnknown(std::uint32_t field, std::uint64_t times, Node& node) {
+  if constexpr (requires { node.unknown_fields.push_back(field); }) {
+    if (times > 0) {
+      node.unknown_fields.push_back(field);
+    }
+  } else {
+    node.unknown_fields += times;
+  }
+}
+
+// A Node of schema 0.0.4 and of those after; `add_attribute` gets the message of each attribute.
 template <typename Node, typename Add>
 [[nodiscard]] bool ParseNode(std::string_view message, Node& node, const Add& add_attribute) {
   return ForEachField(message, [&](std::uint32_t field, WireType wire, WireCursor& cursor) {
@@ -105,12 +119,14 @@ template <typename Node, typename Add>
       return std::optional(cursor.Bytes(bytes) &&
                            ParseIo(bytes, field == 8 ? node.inputs : node.outputs));
     }
-    const std::optional<bool> common = ParseCommon(field, wire, cursor, node);
-    if constexpr (requires { node.unknown_fields; }) {
-      if (!common) {
-        node.unknown_fields.push_back(field);
-      }
+    if (field == kStorageField && delimited) {
+      std::uint64_t unknown = 0;
+      const bool ok = cursor.Bytes(bytes) && ParseStorage(bytes, node.storage, unknown);
+      NoteUnknown(field, unknown, node);
+      return std::optional(ok);
     }
+    const std::optional<bool> common = ParseCommon(field, wire, cursor, node);
+    NoteUnknown(field, common ? 0 : 1, node);
     return common;
   });
 }

@@ -28,17 +28,6 @@ struct SchemaEvidence {
   [[nodiscard]] bool Add(std::string_view message);
 };
 
-// As every attribute before 0.0.4, and no StorageInfo.
-bool HasAName(std::string_view message) {
-  bool name = false;
-  return ForEachField(message,
-                      [&](std::uint32_t field, WireType wire, WireCursor&) {
-                        name = name || (field == 1 && wire == WireType::kBytes);
-                        return std::optional<bool>();
-                      }) &&
-         name;
-}
-
 // Name and type enum, as every attribute before 0.0.4 has them.
 bool LooksLikeOldAttribute(std::string_view message) {
   bool name = false;

@@ -8,6 +8,7 @@
 
 #include "core/for_each_read.h"
 #include "et_schema/graph_impl.h"
+#include "et_schema/storage_fields.h"
 
 namespace reprise {
 
@@ -129,6 +130,11 @@ const DeviceWork* Graph::device_work(Index i) const {
   return at == Impl::kNone ? nullptr : &impl_->device_work_table[at];
 }
 
+const StorageWork* Graph::storage(Index i) const {
+  const std::uint32_t at = impl_->storages[i];
+  return at == Impl::kNone ? nullptr : &impl_->storage_table[at];
+}
+
 Result<OpCall> Graph::Call(Index i) const {
   OpCall call;
   const std::string_view form = impl_->forms.Get(impl_->arg_forms[i]);
@@ -163,6 +169,9 @@ Result<Node> Graph::Decode(Index i) const {
   if (const CommSpec* spec = comm(i)) {
     node.comm = *spec;
   }
+  if (const StorageWork* work = storage(i)) {
+    node.storage = *work;
+  }
   return node;
 }
 
@@ -177,7 +186,7 @@ std::size_t Graph::MemoryBytes() const {
     return ((arrays.capacity() * sizeof(arrays[0])) + ...);
   };
   std::size_t total = bytes(g.dep_begin, g.deps, g.reasons, g.order, g.actor_table, g.comm_table,
-                            g.device_work_table, g.id_bytes);
+                            g.device_work_table, g.storage_table, g.id_bytes);
   NodeColumns::ForEach(g, [&](const auto& column) { total += bytes(column); });
   ForEachMember(kNodeFieldsOf<NodeColumns>, [&](const auto& row) {
     if constexpr (requires { row.Of(g).values; }) {
@@ -186,6 +195,9 @@ std::size_t Graph::MemoryBytes() const {
   });
   for (const CommSpec& spec : g.comm_table) {
     total += bytes(spec.in_splits, spec.out_splits);
+  }
+  for (const StorageWork& work : g.storage_table) {
+    ForEachStorageText(work, [&](const std::string& text) { total += text.capacity(); });
   }
   return total + g.inferred.capacity() / 8 + g.by_id.MemoryBytes() + g.strings.MemoryBytes() +
          g.forms.MemoryBytes();

@@ -96,6 +96,7 @@ class Graph {
   [[nodiscard]] bool inferred(Index i, std::size_t dep) const;
   [[nodiscard]] const CommSpec* comm(Index i) const;           // nullptr unless a transfer
   [[nodiscard]] const DeviceWork* device_work(Index i) const;  // nullptr unless a device node
+  [[nodiscard]] const StorageWork* storage(Index i) const;     // nullptr where a file has none
   // Decoded on demand from the compact form; name (of a device node: its op), inputs and outputs.
   [[nodiscard]] Result<OpCall> Call(Index i) const;
   // The whole node again (dependencies by id), e.g. for export.

@@ -122,6 +122,7 @@ Status GraphBuilder::Add(const NodeView& view) {
   g.comms.push_back(PlaceIn(g.comm_table, view.comm ? &*view.comm : nullptr));
   g.device_works.push_back(
       PlaceIn(g.device_work_table, view.device_work ? &*view.device_work : nullptr));
+  g.storages.push_back(PlaceIn(g.storage_table, view.storage ? &*view.storage : nullptr));
   const std::string_view form = view.args.form.bytes();
   g.arg_forms.push_back(form.empty() ? 0 : g.forms.Intern(form));
   g.arg_ids.push_back(g.id_bytes.size());

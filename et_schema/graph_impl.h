@@ -61,6 +61,7 @@ struct NodeColumns {
   std::vector<std::uint32_t> comms;         // into comm_table, or kNone
   std::vector<std::uint32_t> rares;         // into each RareColumn, or kNone
   std::vector<std::uint32_t> device_works;  // into device_work_table, or kNone
+  std::vector<std::uint32_t> storages;      // into storage_table, or kNone
   std::vector<StringPool::Id> arg_forms;    // into forms
   std::vector<std::uint64_t> arg_ids;       // offset in id_bytes
 
@@ -79,6 +80,7 @@ struct NodeColumns {
     visit(columns.comms);
     visit(columns.rares);
     visit(columns.device_works);
+    visit(columns.storages);
     visit(columns.arg_forms);
     visit(columns.arg_ids);
   }
@@ -104,6 +106,7 @@ struct Graph::Impl : NodeColumns {
   std::vector<CommSpec> comm_table;
   std::uint32_t rare_nodes = 0;
   std::vector<DeviceWork> device_work_table;
+  std::vector<StorageWork> storage_table;
 
   // Appends the value of a node, whose place in `rares` is the last.
   template <typename Value, typename Stored>

@@ -40,7 +40,8 @@ bool Graph::Repeats(const RepeatedPart& part) const {
         same(g.names, i) && same(g.types, i) && same(g.actors, i) && same(g.duration_ns, i) &&
         same(g.delay_ns, i) && same(g.kind, i) && same(g.op_class, i) && same(g.step, i) &&
         same(g.parent, i) && same(g.op, i) && SameTransfer(comm(i - more), comm(i)) &&
-        (device_work(i - more) == nullptr) == (device_work(i) == nullptr);
+        (device_work(i - more) == nullptr) == (device_work(i) == nullptr) &&
+        (storage(i - more) == nullptr) == (storage(i) == nullptr);
     if (!same_deps || !same_node || !std::ranges::equal(reasons(i - more), reasons(i))) {
       return false;
     }
@@ -60,6 +61,7 @@ Graph Graph::Repeated(const RepeatedPart& part, std::int64_t times) const {
   out->id_bytes = g.id_bytes;
   out->actor_table = g.actor_table;
   out->device_work_table = g.device_work_table;
+  out->storage_table = g.storage_table;
   out->rare_nodes = g.rare_nodes;
 
   // By how much a transfer's place in its sequence moves with each repetition.

@@ -14,6 +14,7 @@
 #include "et_schema/header_fields.h"
 #include "et_schema/io.h"
 #include "et_schema/node_fields.h"
+#include "et_schema/storage_fields.h"
 
 namespace reprise {
 
@@ -98,6 +99,25 @@ Json DeviceWorkJson(const DeviceWork& work) {
   return ObjectJson(rows, work);
 }
 
+// {"level": "fs", "fs": {"op": "read", …}}; a number that has no name stays one.
+Json StorageJson(const StorageWork& work) {
+  const auto value = [](const SchemaNames* names, const auto& member) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, SchemaNumber>) {
+      if (names != nullptr && names->Has(member)) {
+        return Json(names->Of(member));
+      }
+    }
+    return Json(member);
+  };
+  Json json = {{"level", value(&schema_names::kLevel, work.level)}};
+  VisitDetail(work, [&]<typename Operation>(const Operation& detail) {
+    Json& fields = json[std::string(StorageTable<Operation>::kName)] = Json::object();
+    ForEachStorageField<Operation>(
+        [&](const auto& row) { fields.emplace(row.name, value(row.names, row.Of(detail))); });
+  });
+  return json;
+}
+
 Json CommJson(const CommSpec& spec) {
   static const auto rows = InOrder<CommSpec>({}, kTransferFields);
   Json out = ObjectJson(rows, spec);
@@ -120,7 +140,9 @@ Json TraceNodeJson(const Node& node) {
        {100, "comm", [](const Node& of) { return CommJson(*of.comm); },
         [](const Node& of) { return !of.comm; }},
        {104, "device_work", [](const Node& of) { return DeviceWorkJson(*of.device_work); },
-        [](const Node& of) { return !of.device_work; }}},
+        [](const Node& of) { return !of.device_work; }},
+       {107, "storage", [](const Node& of) { return StorageJson(*of.storage); },
+        [](const Node& of) { return !of.storage; }}},
       kNodeFields);
   return ObjectJson(rows, node);
 }

@@ -14,6 +14,7 @@
 #include "core/placement.h"
 #include "core/value.h"
 #include "et_schema/link_report.h"
+#include "et_schema/storage.h"
 
 namespace reprise {
 
@@ -27,11 +28,19 @@ enum class NodeType : std::uint8_t {
   kCommSend = 5,
   kCommRecv = 6,
   kCommColl = 7,
+  kStorage = 8,
+  kBatch = 9,
+  kCheckpoint = 10,
 };
 REPRISE_NAMES(NodeType, "invalid", "metadata", "mem_load", "mem_store", "comp", "comm_send",
-              "comm_recv", "comm_coll");
+              "comm_recv", "comm_coll", "storage", "batch", "checkpoint");
 [[nodiscard]] inline bool IsTransfer(NodeType type) {
   return type == NodeType::kCommSend || type == NodeType::kCommRecv || type == NodeType::kCommColl;
+}
+// Work of the storage stack, the data loader or a checkpoint: always takes its recorded time, since
+// no kernel does it.
+[[nodiscard]] inline bool IsStorage(NodeType type) {
+  return type == NodeType::kStorage || type == NodeType::kBatch || type == NodeType::kCheckpoint;
 }
 
 // The type of a node that makes this transfer.
@@ -141,6 +150,7 @@ struct Node : NodeFields<std::string> {
   ValueList inputs, outputs;  // schema order; tensors with shapes, strides, incarnations
   std::optional<DeviceWork> device_work;  // kernel, memcpy, memset and nothing else
   std::optional<CommSpec> comm;           // transfers (type kComm…) and nothing else
+  std::optional<StorageWork> storage;     // as files have it: storage nodes, as a rule
 
   bool operator==(const Node&) const = default;
 };

@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "core/utf8.h"
 #include "et_schema/node_stream.h"
+#include "et_schema/storage_fields.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::uint32_t kNodeTypes = 8;
+constexpr auto kNodeTypes = static_cast<std::uint32_t>(kNamesOf<NodeType>.size());
 constexpr auto kLastReason = static_cast<std::int64_t>(EdgeReason::kControl);
 
 std::int64_t MicrosToNs(std::uint64_t micros) {
@@ -85,6 +87,9 @@ void NodeDecoder::DecodeRaw(std::uint64_t offset, NodeView& view) {
   if (raw_.type >= kNodeTypes) {
     Count("unknown_node_type");
   }
+  if (raw_.unknown_fields > 0) {
+    Count("unknown_node_field");
+  }
   ForEachMember(kNodeFieldsOf<NodeView>, [&](const auto& row) { Take(row, view); });
   if (!raw_.Has(Attribute::kStartNs)) {
     view.start_ns = MicrosToNs(raw_.start_micros);
@@ -100,6 +105,7 @@ void NodeDecoder::DecodeRaw(std::uint64_t offset, NodeView& view) {
   DecodeDeps(view);
   DecodeComm(view);
   DecodeDeviceWork(view);
+  DecodeStorage(view);
   DecodeArgs(view);
 }
 
@@ -111,6 +117,19 @@ void NodeDecoder::DecodeDeviceWork(NodeView& view) {
   }
   DeviceWork& work = view.device_work.emplace();
   ForEachMember(kDeviceFields, [&](const auto& row) { Take(row, work); });
+}
+
+void NodeDecoder::DecodeStorage(NodeView& view) {
+  view.storage = std::move(raw_.storage);
+  raw_.storage.reset();
+  if (view.storage) {
+    ForEachStorageText(*view.storage, [&](std::string& text) {
+      if (!IsValidUtf8(text)) {
+        Count("invalid_utf8");
+        text = ReplaceInvalidUtf8(text);
+      }
+    });
+  }
 }
 
 void NodeDecoder::DecodeKind(NodeView& view) {
@@ -133,6 +152,9 @@ void NodeDecoder::DecodeKind(NodeView& view) {
   } else if (view.type == NodeType::kMemLoad || view.type == NodeType::kMemStore) {
     view.kind = OpKind::kWork;
     view.op_class = OpClass::kMemcpy;
+  } else if (IsStorage(view.type)) {
+    view.kind = OpKind::kWork;
+    view.op_class = OpClass::kOther;
   } else {
     const auto known = FindOperator(view.name);
     view.kind = known ? known->kind : OpKind::kWork;

@@ -12,6 +12,7 @@
 #include "et_schema/io.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/raw_node.h"
+#include "et_schema/storage_codec.h"
 
 namespace reprise {
 namespace {
@@ -259,6 +260,9 @@ Status EncodeNode(const Node& node, std::int32_t rank, std::string& out,
   Attributes attributes(message, node_field::kAttr);
   for (const TextListAttribute& list : more) {
     attributes.TextList(list.name, list.values);
+  }
+  if (node.storage) {
+    PutStorage(*node.storage, message);
   }
   return AppendMessage(message, node.name, out);
 }

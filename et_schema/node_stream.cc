@@ -21,6 +21,7 @@ void CopyFields(const From& from, To& to) {
                 [&](const auto& of, const auto& in) { in.Of(to) = of.Of(from); });
   to.device_work = from.device_work;
   to.comm = from.comm;
+  to.storage = from.storage;
 }
 
 }  // namespace

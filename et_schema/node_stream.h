@@ -30,6 +30,7 @@ struct NodeView : NodeFields<std::string_view> {
   std::vector<Dependency> deps;
   std::optional<DeviceWork> device_work;
   std::optional<CommSpec> comm;
+  std::optional<StorageWork> storage;
   ArgTape args;
 };
 // `view` points into `node`.
@@ -62,6 +63,7 @@ class NodeDecoder {
   void DecodeDeps(NodeView& view);
   void DecodeComm(NodeView& view);
   void DecodeDeviceWork(NodeView& view);
+  void DecodeStorage(NodeView& view);
   void DecodeCommKind(CommSpec& spec);
   void DeriveComm(CommSpec& spec);
   void DecodeArgs(NodeView& view);

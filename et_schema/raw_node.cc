@@ -89,6 +89,8 @@ void RawNode::Clear() {
   ctrl_deps.clear();
   data_deps.clear();
   inputs = outputs = {};
+  storage.reset();
+  unknown_fields = 0;
   unknown_attributes.clear();
   mistyped_attributes.clear();
   present_ = 0;

@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.h"
 #include "et_schema/node_fields.h"
+#include "et_schema/storage.h"
 #include "et_schema/wire.h"
 
 namespace reprise {
@@ -69,6 +71,8 @@ class RawNode {
   std::uint64_t start_micros = 0;
   std::uint64_t duration_micros = 0;
   RawIo inputs, outputs;
+  std::optional<StorageWork> storage;
+  std::uint64_t unknown_fields = 0;  // of its message: what the schema does not have
 
   [[nodiscard]] bool Has(Attribute a) const { return ((present_ >> Index(a)) & 1) != 0; }
   [[nodiscard]] std::int64_t Number(Attribute a, std::int64_t fallback) const {

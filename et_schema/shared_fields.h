@@ -32,6 +32,11 @@ inline constexpr SharedField kOtherFields[] = {
     // Of transfers.
     {.name = "comm_bytes", .sharing = Own(Field::kCommBytes, "kd", "kkk")},
     {.name = "comm_splits", .sharing = Own(Field::kCommSplits, "kd", "kkd")},
+    // Of storage: parts of Node::storage (storage_fields.h).
+    {.name = "storage_op", .sharing = Own(Field::kStorageOp, "kd", "kkk")},
+    {.name = "storage_bytes", .sharing = Own(Field::kStorageBytes, "kd", "kkd")},
+    {.name = "storage_flags", .sharing = Own(Field::kStorageFlags, "kd", "kdd")},
+    {.name = "storage_place", .sharing = Own(Field::kStoragePlace, "kd", "ddd")},
     // Of arguments.
     {.name = "tensors", .sharing = Own(Field::kTensors, "kd", "kdd")},
     {.name = "tensor_ids", .sharing = Own(Field::kTensorIds, "kmd", "ddd")},

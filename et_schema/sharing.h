@@ -88,8 +88,12 @@ enum class Field : std::uint8_t {
   kUntimed,
   kCommSendEnd,
   kSamples,
+  kStorageOp,
+  kStorageBytes,
+  kStorageFlags,
+  kStoragePlace,
 };
-inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kSamples) + 1;
+inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kStoragePlace) + 1;
 
 // How a value is kept where a policy says keep.
 enum class Kept : std::uint8_t {

@@ -40,6 +40,9 @@ class RankSums {
       if (const CommSpec* spec = graph.comm(i)) {
         AddTransfer(graph, i, *spec);
       }
+      if (IsStorage(graph.type(i))) {
+        AddStorage(graph, i);
+      }
     }
     stats_.ranges.Add(graph.metadata());
     stats_.nodes += rank.nodes * times_;
@@ -82,6 +85,18 @@ class RankSums {
     TraceStats::GroupRow& group = stats_.groups[spec.group];
     group.group.id = spec.group;
     ++group.transfers;
+  }
+
+  void AddStorage(const Graph& graph, Graph::Index i) {
+    const StorageWork* work = graph.storage(i);
+    std::string name(Name(graph.type(i)));
+    name += work == nullptr ? "" : " " + OperationName(*work);
+    TraceStats::StorageRow& row = stats_.storage[name];
+    const std::int64_t bytes = work == nullptr ? -1 : OperationBytes(*work);
+    row.nodes += times_;
+    row.of_unknown_size += bytes < 0 ? times_ : 0;
+    row.bytes += std::max<std::int64_t>(bytes, 0) * alike_;
+    row.duration_ns += graph.duration_ns(i) * alike_;
   }
 
   TraceStats& stats_;

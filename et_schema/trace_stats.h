@@ -31,6 +31,12 @@ struct TraceStats {
     std::int64_t duration_ns = 0;
     std::int64_t transfer_ns = 0;
   };
+  struct StorageRow {
+    std::uint64_t nodes = 0;
+    std::uint64_t of_unknown_size = 0;  // add nothing to bytes
+    std::int64_t bytes = 0;             // as OperationBytes
+    std::int64_t duration_ns = 0;
+  };
   struct GroupRow {
     ProcessGroup group;
     std::uint64_t transfers = 0;
@@ -58,6 +64,7 @@ struct TraceStats {
   std::map<OpClass, ClassRow> classes;
   std::map<EdgeReason, ReasonRow> reasons;
   std::map<CommKind, TransferRow> transfers;
+  std::map<std::string, StorageRow> storage;  // "storage fs read", "checkpoint"
   std::map<GroupCertainty, std::uint64_t> certainty;
   // Of a folded set of more ranks than TraceSet::kMostRanksOneByOne none: its roles alone.
   std::map<std::string, GroupRow> groups;

@@ -23,6 +23,12 @@ class NodeChecks {
     if (node.step < -1 || (node.step >= 0 && static_cast<std::size_t>(node.step) >= steps_)) {
       Note(unknown_steps_, node);
     }
+    if (node.storage && node.type != NodeType::kStorage) {
+      Note(storage_elsewhere_, node);
+    }
+    if (node.storage && !DetailFitsLevel(*node.storage)) {
+      Note(other_level_, node);
+    }
     if (node.comm) {
       const std::string_view lacks = LacksOf(*node.comm);
       if (!lacks.empty() && lacks != kLacksGroup) {
@@ -39,6 +45,9 @@ class NodeChecks {
     Line(report.warnings, unknown_steps_, "step that the header does not list");
     Line(report.warnings, unknown_groups_,
          "process group not known for certain (a replay that carries it out refuses it)");
+    Line(report.warnings, storage_elsewhere_,
+         "storage operation of a node that is not of type storage");
+    Line(report.warnings, other_level_, "storage operation of another level than the node names");
     for (const auto& [lacks, finding] : lacking_) {
       Line(report.warnings, finding,
            fmt::format("transfer of unknown {}: it takes its recorded time", lacks));
@@ -65,6 +74,7 @@ class NodeChecks {
   std::string path_;
   std::size_t steps_;
   Finding negative_durations_, negative_delays_, unknown_steps_, unknown_groups_;
+  Finding storage_elsewhere_, other_level_;
   std::map<std::string_view, Finding> lacking_;  // by what is unknown
 };
 

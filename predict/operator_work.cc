@@ -53,7 +53,7 @@ Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i
 OperatorWork WorkOf(Node& node) {
   OperatorWork work;
   work.op_class = node.op_class;
-  if (node.kind != OpKind::kWork || node.comm) {
+  if (node.kind != OpKind::kWork || node.comm || IsStorage(node.type)) {
     return work;
   }
   if (const auto found = CostOfNode(node)) {

@@ -72,6 +72,10 @@ void PrintReport(const astra_sim::Report& report, const std::string& output) {
     fmt::print("work: {} nodes with FLOPs and bytes, {} with their recorded time\n",
                report.modelled_work, report.timed_work);
   }
+  if (report.storage_nodes > 0) {
+    fmt::print("{} storage, batch and checkpoint nodes as compute of their recorded time\n",
+               report.storage_nodes);
+  }
   for (const auto& [what, count] : report.replaced) {
     fmt::print("{} times {}\n", count, what);
   }

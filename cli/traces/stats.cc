@@ -60,6 +60,11 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
     REPRISE_ADD_FIELDS(json, row, count, in_bytes, out_bytes, of_unknown_size, duration_ns,
                        transfer_ns, unmatched)
   }
+  Json storage = Json::array();
+  for (const auto& [operation, row] : stats.storage) {
+    Json& json = storage.emplace_back(Json{{"operation", operation}});
+    REPRISE_ADD_FIELDS(json, row, nodes, bytes, of_unknown_size, duration_ns)
+  }
   Json groups = Json::array();
   for (const auto& [id, row] : stats.groups) {
     Json& json = groups.emplace_back(Json{{"id", id}});
@@ -81,6 +86,7 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
           {"classes", ClassesJson("class", stats.classes)},
           {"reasons", std::move(reasons)},
           {"transfers", std::move(transfers)},
+          {"storage", std::move(storage)},
           {"certainty", CountsJson(stats.certainty)},
           {"group_count", stats.group_count},
           {"groups", std::move(groups)},

@@ -51,6 +51,7 @@ struct Report {
   std::uint64_t delay_nodes = 0;                  // added for gaps before what is simulated
   std::map<std::string, std::uint64_t> replaced;  // "barrier as all_reduce" → collectives
   std::uint64_t modelled_work = 0;                // kRoofline: nodes with FLOPs and bytes
+  std::uint64_t storage_nodes = 0;                // written as compute of their recorded time
   std::uint64_t timed_work = 0;                   // kRoofline: nodes that keep their recorded time
   std::int64_t recorded_us = 0;                   // the longest rank, by its own recording
   // Transfers that became timed work (`transfer_without_counterpart`, `transfer_of_one_rank`).

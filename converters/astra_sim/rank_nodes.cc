@@ -247,6 +247,9 @@ void RankNodes::FillTransfer(Index i, Node& node, Report& report) const {
 }
 
 Status RankNodes::FillCost(Index i, Node& node) const {
+  if (IsStorage(graph_.type(i))) {
+    return {};
+  }
   node.num_ops = graph_.num_ops(i);
   node.tensor_bytes = graph_.tensor_bytes(i);
   if (graph_.kind(i) == OpKind::kWork && graph_.comm(i) == nullptr && node.num_ops < 0 &&
@@ -313,6 +316,7 @@ Result<ExportedNode> RankNodes::Build(Index i, Report& report) const {
   if (graph_.comm(i) != nullptr) {
     FillTransfer(i, node, report);
   }
+  report.storage_nodes += IsStorage(graph_.type(i)) ? 1 : 0;
   Place(i, node);
   AddDependencies(i, node);
   REPRISE_TRY(FillCost(i, node));

@@ -17,9 +17,6 @@ namespace {
 constexpr auto kCollective = static_cast<std::uint32_t>(NodeType::kCommColl);
 constexpr auto kSend = static_cast<std::uint32_t>(NodeType::kCommSend);
 constexpr auto kRecv = static_cast<std::uint32_t>(NodeType::kCommRecv);
-// Of Chakra's pull request 216.
-constexpr std::uint32_t kStorage = 8, kBatch = 9, kCheckpoint = 10;
-constexpr std::uint32_t kStorageField = 11;
 constexpr auto kComp = static_cast<std::uint32_t>(NodeType::kComp);
 
 // CollectiveCommType of a name such as "ncclKernel_AllReduce_RING_LL(…)"; nothing if it has none.
@@ -89,14 +86,10 @@ class ForeignTraceBuilder {
   // Makes a transfer of what says enough to be one, and only of that.
   NodeType Settle(ForeignNode& node) {
     for (const std::uint32_t field : node.unknown_fields) {
-      if (field != kStorageField) {
-        Count("unknown_node_field", node, fmt::format(", field {}", field));
-      }
+      Count("unknown_node_field", node, fmt::format(", field {}", field));
     }
-    if (node.type == kStorage || node.type == kBatch || node.type == kCheckpoint) {
+    if (IsStorage(static_cast<NodeType>(node.type))) {
       Count("storage_node", node);
-      node.type = kComp;
-      node.Set("is_cpu_op", true);  // the host's
       return NodeType::kInvalid;
     }
     const bool message = node.type == kSend || node.type == kRecv;
@@ -143,7 +136,7 @@ class ForeignTraceBuilder {
       node.type = NodeType::kComp;
       return;
     }
-    if (IsTransfer(node.type) || node.type == NodeType::kMetadata) {
+    if (IsTransfer(node.type) || IsStorage(node.type) || node.type == NodeType::kMetadata) {
       return;
     }
     // A frame, or what launched kernels that are nodes themselves: host time and nothing more.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <optional>
 
+#include "converters/chakra/json_values.h"
+#include "converters/chakra/storage_json.h"
 #include "converters/json_members.h"
 #include "converters/json_split.h"
 #include "core/text.h"
@@ -17,37 +19,6 @@ namespace {
 using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
-
-// "dataDeps", "data_deps" and "DataDeps" → "datadeps".
-std::string Normal(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    if (c != '_') {
-      out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-  }
-  return out;
-}
-
-// protobuf writes 64-bit integers as text.
-template <typename T>
-std::optional<T> Integer(element value) {
-  T out{};
-  std::string_view text;
-  if (value.get(out) == simdjson::SUCCESS) {
-    return out;
-  }
-  if (value.get(text) == simdjson::SUCCESS) {
-    return ParseNumber<T>(text);
-  }
-  constexpr double kExact = 9007199254740992.0;  // 2^53
-  double real = 0;
-  if (value.get(real) == simdjson::SUCCESS && std::abs(real) <= kExact &&
-      real == std::trunc(real) && (real >= 0 || std::is_signed_v<T>)) {
-    return static_cast<T>(real);
-  }
-  return std::nullopt;
-}
 
 std::optional<std::uint32_t> TypeNumber(element value) {
   constexpr std::array<std::string_view, 11> kNames = {
@@ -303,6 +274,10 @@ class JsonNodeReader {
       ReadIo(value, key == "inputs" ? node.inputs : node.outputs);
     } else if (key == "attr" || key == "attrs" || key == "attribute") {
       ReadAttributes(value, node.attributes);
+    } else if (key == "storage" && value.is_object()) {
+      for (const std::string& odd : ReadStorageJson(value, node.storage)) {
+        Odd(odd);
+      }
     } else if (const auto scalar = Scalar(value)) {
       node.Set(name, *scalar);  // the feeder's form: attributes are members
     } else if (!value.is_null()) {

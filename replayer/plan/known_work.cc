@@ -26,6 +26,9 @@ Cost CountedCost(const Graph& graph, Graph::Index i) {
 
 KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
                    const FindKernel& find_kernel) {
+  if (IsStorage(graph.type(i))) {
+    return {};
+  }
   const std::int64_t moved_bytes = MovedBytes(graph, i);
   const Cost moved = {0, static_cast<double>(moved_bytes)};
   const auto inputs = TensorsIn(call.inputs);
@@ -51,6 +54,10 @@ std::int64_t MovedBytes(const Graph& graph, Graph::Index i) {
   }
   const NodeType type = graph.type(i);
   return type == NodeType::kMemLoad || type == NodeType::kMemStore ? graph.tensor_bytes(i) : -1;
+}
+
+bool HasNothingButTime(const Graph& graph, Graph::Index i) {
+  return graph.op_class(i) == OpClass::kCompiled || IsStorage(graph.type(i));
 }
 
 bool OnlyFills(const Graph& graph, Graph::Index i) {

@@ -21,8 +21,8 @@ struct KnownWork {
   bool no_elements = false;  // its results have no elements: there is nothing to launch
 };
 
-// From the best source that the node has: arguments with shapes, num_ops and tensor_size, copied
-// bytes. `call` is graph.Call(i).
+// Unknown for storage. Else from the best source that the node has: arguments with shapes, num_ops
+// and tensor_size, copied bytes. `call` is graph.Call(i).
 [[nodiscard]] KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
                                  const FindKernel& find_kernel);
 
@@ -30,7 +30,11 @@ struct KnownWork {
 // Chakra's MEM_LOAD and MEM_STORE. -1 for any other node.
 [[nodiscard]] std::int64_t MovedBytes(const Graph& graph, Graph::Index i);
 
-// Of such a node: it writes memory and reads none.
+// Work that no kernel can do, whatever its arguments and counts: compiled code, of which nothing
+// says what it computes, and storage.
+[[nodiscard]] bool HasNothingButTime(const Graph& graph, Graph::Index i);
+
+// Of a node of MovedBytes: it writes memory and reads none.
 [[nodiscard]] bool OnlyFills(const Graph& graph, Graph::Index i);
 
 // Of such a node: it copies between the memories of host and device.

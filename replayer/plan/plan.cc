@@ -132,8 +132,8 @@ class Planner {
     work.type = WorkType::kCompute;
     work.counts = IsChosenStream(i);
     work.mode = work.counts ? options_.ModeOf(graph_.op_class(i)) : ReplayMode::kTimed;
-    if (graph_.op_class(i) == OpClass::kCompiled && Executes(work.mode)) {
-      work.mode = ReplayMode::kTimed;  // nothing says what it computes
+    if (HasNothingButTime(graph_, i) && Executes(work.mode)) {
+      work.mode = ReplayMode::kTimed;
     }
     auto call = graph_.Call(i);
     if (!call) {

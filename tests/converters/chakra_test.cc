@@ -339,7 +339,7 @@ TEST(ChakraLinked, WrongTypesAreCounted) {
 }
 
 // Chakra's pull request 216: node types 8 to 10, and what a storage operation did in field 11.
-TEST(Chakra, StorageNodesKeepTheirTimes) {
+TEST(Chakra, StorageNodesAreKept) {
   const Wire info =
       Wire().Number(1, 1).Message(10, Wire().Number(1, 3).Text(2, "/d").Number(5, 64));
   const auto storage = [&](std::uint64_t id, std::uint64_t type, std::uint64_t us) {
@@ -360,10 +360,51 @@ TEST(Chakra, StorageNodesKeepTheirTimes) {
                                  std::pair(4, 9'000'000), std::pair(5, 7'000)}) {
       EXPECT_EQ(trace->ById(static_cast<std::uint64_t>(id))->duration_ns, ns) << id;
     }
+    EXPECT_EQ(trace->ById(2)->type, NodeType::kStorage);
+    EXPECT_EQ(trace->ById(3)->type, NodeType::kBatch);
+    EXPECT_EQ(trace->ById(4)->type, NodeType::kCheckpoint);
+    const StorageWork read{.level = 1,
+                           .detail = FileOperation{.op = 3, .pathname = "/d", .size_bytes = 64}};
+    EXPECT_EQ(trace->ById(2)->storage, read);
+    EXPECT_EQ(trace->ById(3)->storage, read) << "whatever the type is";
+    EXPECT_EQ(trace->ById(2)->kind, OpKind::kWork);
+    EXPECT_EQ(trace->ById(2)->actor.kind, Actor::Kind::kThread);
+    EXPECT_FALSE(trace->ById(1)->storage);
     EXPECT_EQ(report.diagnostics.CountOf("storage_node"), 3U);
     EXPECT_EQ(report.diagnostics.CountOf("unknown_node_field"), 1U);
     EXPECT_EQ(report.diagnostics.CountOf("unknown_node_type"), 0U);
   }
+}
+
+// As protobuf writes it, its keys in both spellings, enumerations by name and number.
+TEST(Chakra, StorageNodesAsJson) {
+  ConvertReport report;
+  const auto trace = ConvertText(
+      TestName(), "a.0.json",
+      R"({"nodes": [{"id": "1", "name": "r", "type": "STORAGE_NODE", "durationMicros": "70",
+           "storage": {"level": "STORAGE_LEVEL_FS", "fs": {"op": "FS_OP_PREAD", "pathname": "/d",
+            "fd": 4, "offset": "18446744073709551615", "sizeBytes": "4096", "flags": 2}}},
+          {"id": 2, "name": "b", "type": 8, "durationMicros": 7, "storage": {"level": 3,
+            "block": {"op": 1, "queue_event": "BLOCK_EVENT_COMPLETE", "device": "sda",
+            "nr_sectors": 8, "new": 1}}},
+          {"id": 3, "name": "p", "type": "CHECKPOINT_NODE", "durationMicros": 9,
+            "storage": {"level": "STORAGE_LEVEL_PAGE", "page": {"op": "PAGE_OP_OF_2030"}}}]})",
+      &report);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->ById(1)->storage,
+            (StorageWork{.level = 1,
+                         .detail = FileOperation{.op = 5,
+                                                 .pathname = "/d",
+                                                 .fd = 4,
+                                                 .offset = ~std::uint64_t{0},
+                                                 .size_bytes = 4096,
+                                                 .flags = 2}}));
+  EXPECT_EQ(trace->ById(2)->storage,
+            (StorageWork{.level = 3,
+                         .detail = BlockOperation{
+                             .op = 1, .queue_event = 5, .device = "sda", .nr_sectors = 8}}));
+  EXPECT_EQ(trace->ById(3)->type, NodeType::kCheckpoint);
+  EXPECT_EQ(report.diagnostics.CountOf("json_value_type"), 2U) << "a new key, and a new name";
 }
 
 TEST(Chakra, UnknownNodeTypesKeepTheirTimes) {

@@ -123,12 +123,32 @@ CommSpec RandomNodes::RandomComm(NodeType type) {
   return spec;
 }
 
+StorageWork RandomNodes::RandomStorage() {
+  const auto number = [this] { return static_cast<std::uint64_t>(RandomInt()); };
+  const auto small = [this] { return static_cast<std::int32_t>(Below(12)) - 1; };
+  StorageWork work{.level = small()};
+  switch (Below(4)) {
+    case 0:
+      work.detail = FileOperation{small(), RandomText(), small(), number(), number(), 3U};
+      break;
+    case 1:
+      work.detail = PageOperation{small(), number(), number(), 9U};
+      break;
+    case 2:
+      work.detail = BlockOperation{small(), small(), RandomText(), number(), 8U, 1U};
+      break;
+    default:
+      break;
+  }
+  return work;
+}
+
 Node RandomNodes::Next() {
   Node node;
   node.id = next_id_;
   next_id_ += static_cast<std::uint64_t>(1 + Below(3));
   node.name = RandomText();
-  node.type = static_cast<NodeType>(Below(8));
+  node.type = static_cast<NodeType>(Below(11));
   node.kind = static_cast<OpKind>(Below(5));
   node.op_class = static_cast<OpClass>(Below(20));
   node.actor = {static_cast<Actor::Kind>(Below(3)), RandomInt(),
@@ -171,6 +191,9 @@ Node RandomNodes::Next() {
   }
   if (IsTransfer(node.type)) {
     node.comm = RandomComm(node.type);
+  }
+  if (IsStorage(node.type)) {
+    node.storage = RandomStorage();
   }
   return node;
 }

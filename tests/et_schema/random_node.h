@@ -28,6 +28,7 @@ class RandomNodes {
   TensorDesc RandomTensor();
   ValueList RandomList(int depth);
   CommSpec RandomComm(NodeType type);
+  StorageWork RandomStorage();
   double RandomDouble();
 
   std::mt19937_64 random_;

@@ -1,5 +1,6 @@
 #include "converters/share/anonymize/anonymizer.h"
 #include "et_schema/node_fields.h"
+#include "et_schema/storage_fields.h"
 
 // Fields that a policy cannot drop are taken too: what is counted is the whole trace.
 
@@ -32,6 +33,9 @@ Node Anonymizer::Apply(const Node& node) {
   }
   if (node.comm) {
     out.comm = Comm(node);
+  }
+  if (node.storage) {
+    out.storage = Storage(*node.storage);
   }
   return out;
 }
@@ -95,6 +99,34 @@ DeviceWork Anonymizer::Device(const Node& node) {
                       : action == Action::kMap ? renaming_.correlations.Of(in.correlation)
                                                : -1;
   }
+  return out;
+}
+
+// Pages and sectors would give rounded bytes away.
+StorageWork Anonymizer::Storage(const StorageWork& in) {
+  StorageWork out;
+  if (!Keep(Field::kStorageOp)) {
+    return out;
+  }
+  out.level = in.level;
+  VisitDetail(in, [&]<typename Operation>(const Operation& detail) {
+    auto& to = out.detail.template emplace<std::remove_const_t<Operation>>();
+    ForEachStorageField<std::remove_const_t<Operation>>([&]<typename Row>(const Row& row) {
+      const auto& value = row.Of(detail);
+      const bool present = value != typename Row::Value{};
+      if (row.shared == Field::kStorageOp) {
+        row.Of(to) = value;
+      } else if (Keep(row.shared, present) &&
+                 (row.shared != Field::kStorageBytes || setting_.sizes.Exact())) {
+        row.Of(to) = value;
+      } else if constexpr (std::is_same_v<Row, StorageField<&FileOperation::size_bytes>>) {
+        if (present && setting_.policy.Of(row.shared) == Action::kKeep) {
+          row.Of(to) = static_cast<std::uint64_t>(
+              setting_.sizes.At(std::max<std::int64_t>(OperationBytes(in), 0)));
+        }
+      }
+    });
+  });
   return out;
 }
 

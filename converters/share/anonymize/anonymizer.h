@@ -83,6 +83,7 @@ class Anonymizer {
   void Times(const Node& in, Node& out);
   [[nodiscard]] DeviceWork Device(const Node& node);
   [[nodiscard]] CommSpec Comm(const Node& node);
+  [[nodiscard]] StorageWork Storage(const StorageWork& in);
   [[nodiscard]] ValueList Arguments(const ValueList& in, bool results);
   [[nodiscard]] Value Argument(const Value& in, bool results);
   [[nodiscard]] Value Tensor(const TensorDesc& in);

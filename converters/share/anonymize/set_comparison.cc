@@ -128,6 +128,9 @@ class AnonymizedRank {
         (device && a_.device_work(i)->launch_recorded != b_.device_work(i)->launch_recorded)) {
       return "what the profiler says of a device node";
     }
+    if ((a_.storage(i) != nullptr) != (b_.storage(i) != nullptr)) {
+      return "what it does to storage";
+    }
     // A kernel's name may have lost its template arguments: several become one.
     const bool named = device || a_.actor(i).kind == Actor::Kind::kStream ||
                        set_.names_.Pair(std::string(a_.name(i)), std::string(b_.name(i)));

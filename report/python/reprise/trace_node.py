@@ -24,6 +24,7 @@ class Node:
     start_ns: int  # from the header's base_ns; whole microseconds where others wrote the file
     duration_ns: int
     attributes: dict
+    storage: typing.Optional[dict]  # of storage nodes: {"level": …, "fs": {…}}, numbers as files have them
     _io: typing.Any = dataclasses.field(repr=False)
 
     @property
@@ -38,7 +39,7 @@ class Node:
 
 # Chakra's NodeType.
 TYPES = ("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE", "COMM_SEND_NODE", "COMM_RECV_NODE",
-         "COMM_COLL_NODE")
+         "COMM_COLL_NODE", "STORAGE_NODE", "BATCH_NODE", "CHECKPOINT_NODE")
 
 
 def to_node(message):
@@ -49,7 +50,18 @@ def to_node(message):
                 data_deps=list(message.data_deps), ctrl_deps=list(message.ctrl_deps),
                 start_ns=attributes.pop("start_ns", message.start_time_micros * 1000),
                 duration_ns=attributes.pop("duration_ns", message.duration_micros * 1000),
-                attributes=attributes, _io=message)
+                attributes=attributes, storage=_storage(message), _io=message)
+
+
+def _storage(message):
+    if not message.HasField("storage"):
+        return None
+    detail = message.storage.WhichOneof("detail")
+    storage = {"level": message.storage.level}
+    if detail is not None:
+        of = getattr(message.storage, detail)
+        storage[detail] = {field.name: getattr(of, field.name) for field in of.DESCRIPTOR.fields}
+    return storage
 
 
 def to_attributes(messages):
