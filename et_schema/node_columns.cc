@@ -35,6 +35,8 @@ struct MessageFields {
   std::uint64_t start_micros = 0;
   std::uint64_t duration_micros = 0;
   RawIo inputs, outputs;
+  std::optional<StorageWork> storage;  // no column
+  std::uint64_t unknown_fields = 0;
 
   void Clear() {
     id = start_micros = duration_micros = 0;
@@ -43,6 +45,8 @@ struct MessageFields {
     ctrl_deps.clear();
     data_deps.clear();
     inputs = outputs = {};
+    storage.reset();
+    unknown_fields = 0;
   }
 };
 

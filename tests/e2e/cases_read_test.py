@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 
 import program
+import wire
 
 BAD_INPUT = 3
 CASES = program.ROOT / "tests/converters/cases"
@@ -37,6 +38,27 @@ class Read(program.ProgramTest):
         self.refused("d.nsys-rep", b"\1\2\3\4" * 100, "a report of Nsight Systems")
         # A packet of Perfetto's with a time, a sequence, and what PyTorch never writes.
         self.refused("e.pftrace", b"\n\x09\x40\xe8\x07\x50\x01\x0a\x02\x08\x00" * 20, "holds no host operation")
+        self.refused("e.pftrace", b"\n\x09\x40\xe8\x07\x50\x01\x0a\x02\x08\x00" * 20, 'Perfetto\'s packets "ftrace_events" (20)')
+
+    def test_a_refusal_says_what_the_file_holds(self):
+        def packet(body, at_ns):
+            return wire.field(1, wire.field(8, at_ns) + wire.field(10, 1) + body)
+
+        # What a browser writes: a process, a thread, a track of its own, and slices of its categories.
+        tracks = [wire.field(1, 1) + wire.field(3, wire.field(1, 7) + wire.field(6, b"Renderer")),
+                  wire.field(1, 2) + wire.field(4, wire.field(1, 7) + wire.field(2, 8) + wire.field(5, b"Compositor")),
+                  wire.field(1, 3) + wire.field(2, b"LatencyInfo\x1b[31m")]
+        trace = b"".join(packet(wire.field(60, track), 1000) for track in tracks)
+        for i in range(3):
+            slice_of = wire.field(11, 2) + wire.field(22, b"viz" if i else b"toplevel") + wire.field(23, b"Draw")
+            trace += packet(wire.field(11, wire.field(9, 1) + slice_of), 2000 + i * 100)
+            trace += packet(wire.field(11, wire.field(9, 2) + wire.field(11, 2)), 2050 + i * 100)
+        self.refused("browser.pftrace", trace, '"viz" (2), "toplevel" (1)')
+        self.refused("browser.pftrace", trace, 'the tracks "Compositor" (1), "LatencyInfo\\x1b[31m" (1), "Renderer" (1)')
+        self.refused("browser.pftrace", trace, "category cpu_op")
+        # The same in JSON, of a program that gives some events no category.
+        events = [{"ph": "X", "ts": i, "dur": 1, "pid": 1, "tid": 1, "name": "Draw", **({"cat": f"blink{i}"} if i else {})} for i in range(9)]
+        self.refused("browser.json", json.dumps({"traceEvents": events}).encode(), "and 2 more; 1 event without a category")
 
     def test_an_archive_in_a_directory_is_named(self):
         (self.dir / "in").mkdir()

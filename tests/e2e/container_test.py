@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""The files that images are made from: what can be said of them without a registry and a container engine. scripts/container/check does
+"""The files that images are made from: what can be said of them without a registry and a container engine. scripts/container/check.py does
 their steps in bare roots, by hand. About a second."""
-import importlib.machinery
 import importlib.util
 import json
 import pathlib
@@ -14,10 +13,10 @@ CONTAINER = program.ROOT / "scripts" / "container"
 
 
 def load_check():
-    loader = importlib.machinery.SourceFileLoader("container_check", str(CONTAINER / "check"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    spec = importlib.util.spec_from_file_location("container_check", CONTAINER / "check.py")
+    module = importlib.util.module_from_spec(spec)
     sys.dont_write_bytecode = True
-    loader.exec_module(module)
+    spec.loader.exec_module(module)
     return module
 
 

@@ -18,6 +18,7 @@
 #include "converters/pytorch/kineto/event_times.h"
 #include "converters/pytorch/kineto/kineto_header.h"
 #include "converters/pytorch/kineto/lost_times.h"
+#include "converters/pytorch/kineto/nothing_read.h"
 #include "converters/pytorch/kineto/other_events.h"
 #include "core/counted.h"
 
@@ -245,9 +246,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   }
   SettleCounters(source.path(), all.counters_left_out, trace.counters, diagnostics);
   JoinHalves(source.path(), all.halves, trace, all.others, diagnostics);
-  const std::size_t without_category = static_cast<std::size_t>(
-      std::count_if(all.others.begin(), all.others.end(),
-                    [](const OtherEvent& other) { return other.category->empty(); }));
+  EventCategories categories = CategoriesOf(all.others);
   PlaceOtherEvents(source.path(), all.others, all.arrows, all.rows, all.processes, trace.device,
                    diagnostics);
   LeaveOutLostTimes(source.path(), trace, diagnostics);
@@ -259,15 +258,7 @@ Result<KinetoTrace> ReadKineto(TextSource& source, bool with_arguments, Diagnost
   }
   FinishDeviceTrace(source.path(), host_end_ns, trace.device, diagnostics);
   if (trace.events.empty() && trace.device.empty()) {
-    return BadInput(
-        without_category > 0
-            ? fmt::format(
-                  "{}: holds no operation: {} have no category, by which PyTorch's profiler "
-                  "tells operations from kernels; capture again with torch.profiler",
-                  source.path(), Counted(without_category, "event"))
-            : fmt::format("{}: holds no host operation (category cpu_op); was the profiler "
-                          "run with CPU activities?",
-                          source.path()));
+    return NothingRead(source.path(), std::move(categories), frame.json);
   }
   return trace;
 }

@@ -93,11 +93,13 @@ inline constexpr std::uint32_t kTrackDescriptor = 60;
 
 // Of TrackDescriptor.
 inline constexpr std::uint32_t kTrackUuid = 1;
+inline constexpr std::uint32_t kTrackName = 2;
 inline constexpr std::uint32_t kTrackProcess = 3;
 inline constexpr std::uint32_t kTrackThread = 4;
 // Of ProcessDescriptor and ThreadDescriptor.
 inline constexpr std::uint32_t kProcessId = 1;
 inline constexpr std::uint32_t kThreadId = 2;
 inline constexpr std::uint32_t kProcessName = 6;
+inline constexpr std::uint32_t kThreadName = 5;
 
 }  // namespace reprise::pytorch

@@ -14,6 +14,7 @@
 #include "converters/pytorch/kineto/event_times.h"
 #include "converters/pytorch/perfetto/device_text.h"
 #include "converters/pytorch/perfetto/event_text.h"
+#include "converters/pytorch/perfetto/file_contents.h"
 #include "converters/pytorch/perfetto/interned.h"
 #include "converters/pytorch/perfetto/packets.h"
 #include "converters/pytorch/perfetto/slice_pairs.h"
@@ -89,8 +90,8 @@ class PerfettoText final : public TextSource {
           }
         }
         if (next_end_ == halves_.size()) {
-          fmt::format_to(std::back_inserter(events_.text), "],\"baseTimeNanoseconds\":{}}}",
-                         events_.base_ns.value_or(0));
+          fmt::format_to(std::back_inserter(events_.text), "],\"baseTimeNanoseconds\":{}{}}}",
+                         events_.base_ns.value_or(0), contents_.AsMembers());
           state_ = State::kDone;
         }
         return {};
@@ -154,6 +155,7 @@ class PerfettoText final : public TextSource {
                                     }) &&
                        ForEachField(bytes, [&](const PerfettoField& field) {
                          if (field.type == WireType::kBytes) {
+                           contents_.AddPacket(field.number);
                            status = field.number == kTrackDescriptor ? AddTrack(field.bytes, packet)
                                     : field.number == kTrackEvent    ? AddSlice(field.bytes, packet)
                                     : field.number == kGpuRenderStageEvent
@@ -173,6 +175,9 @@ class PerfettoText final : public TextSource {
     bool has_row = false;
     const bool sound = ForEachField(message, [&](const PerfettoField& field) {
       uuid = field.Is(kTrackUuid, WireType::kVarint) ? field.bits : uuid;
+      if (field.Is(kTrackName, WireType::kBytes)) {
+        contents_.AddTrack(field.bytes);
+      }
       if (field.type != WireType::kBytes ||
           (field.number != kTrackProcess && field.number != kTrackThread)) {
         return true;
@@ -185,9 +190,13 @@ class PerfettoText final : public TextSource {
         } else if (part.Is(kThreadId, WireType::kVarint)) {
           track.thread = static_cast<std::int64_t>(part.bits);
         }
-        name = part.Is(kProcessName, WireType::kBytes) ? part.bytes : name;
+        const bool names_process = field.number == kTrackProcess;
+        if (part.Is(names_process ? kProcessName : kThreadName, WireType::kBytes)) {
+          name = part.bytes;
+        }
         return true;
       });
+      contents_.AddTrack(name);
       if (field.number == kTrackProcess && name == "Overhead") {
         overhead_process_ = track.process;
       }
@@ -329,6 +338,7 @@ class PerfettoText final : public TextSource {
   std::unordered_map<std::uint64_t, Track> tracks_;
   std::vector<std::pair<std::int64_t, std::int64_t>> rows_;  // process and thread, by track
   std::optional<std::int64_t> overhead_process_;
+  FileContents contents_;
   std::vector<SliceHalf> halves_;
   std::int64_t next_slice_ = 0;
   std::size_t next_end_ = 0;

@@ -2,7 +2,7 @@
 """Does the steps of Containerfile in bare roots of Debian, a root a stage, and uses what the last stage makes, as its user: for machines
 that reach no image registry. The sources are the tracked files.
 
-    scripts/container/check [--given STAGE=DIRECTORY]
+    scripts/container/check.py [--given STAGE=DIRECTORY]
 
 --given: what that stage leaves for later ones is taken from DIRECTORY, by its path in the image, and the stage is left out.
 Needs the right to make bare roots (scripts/lib/bare_root.sh); exit code 4 without it.
