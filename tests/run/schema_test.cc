@@ -38,7 +38,8 @@ class Filler {
   template <typename Row>
   Row Make() {
     Row row;
-    VisitColumns(row, [this](const RunColumn& column, auto& member) { Fill(column, member); });
+    VisitColumns(row,
+                 [this](const RunColumn& column, auto& member) { this->Fill(column, member); });
     return row;
   }
 
