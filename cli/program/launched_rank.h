@@ -10,12 +10,12 @@ struct LaunchedRank {
   std::int32_t rank = 0;
   std::int32_t world_size = 1;
   std::int32_t local_rank = 0;  // among those of this host
-  std::string launcher;         // "torchrun", "mpirun", "srun"; empty: none
+  std::string launcher;         // "torchrun", "mpirun", "mpiexec", "srun"; empty: none
 };
 
-// From the environment that torchrun, Open MPI's mpirun or a step of Slurm set; of nested ones the
-// innermost that is known (torchrun). Rank 0 of 1 without any, or where their numbers make no
-// sense.
+// From the environment that torchrun, Open MPI's mpirun, MPICH's mpiexec or a step of Slurm set; of
+// nested ones the innermost that is known (torchrun). Rank 0 of 1 without any, or where their
+// numbers make no sense.
 [[nodiscard]] LaunchedRank FindLaunchedRank();
 
 // Whether STDOUT_FILENO or STDERR_FILENO ends on a terminal. Open MPI's mpirun gives a rank a

@@ -13,6 +13,7 @@
 #include "cli/replay/bench_kernels.h"
 #include "cli/replay/bench_variants.h"
 #include "cli/replay/end_all_ranks.h"
+#include "cli/replay/start_mpi.h"
 #include "collectives/algorithms/group.h"
 #include "collectives/bench/collective_bench.h"
 #include "collectives/bench/measured_choices.h"
@@ -240,9 +241,7 @@ Result<int> Bench(Communicator& communicator, const BenchFlags& flags, const std
 }
 
 Result<int> BenchCollectives(const CommandContext& context, const BenchFlags& flags) {
-  int argc = context.argc;
-  char** argv = context.argv;
-  REPRISE_ASSIGN(const auto communicator, CreateMpiCommunicator(&argc, &argv));
+  REPRISE_ASSIGN(const auto communicator, StartMpi(context));
   Result<int> code = Bench(*communicator, flags, MeasuredCollectivesPath(context));
   if (code) {
     return code;

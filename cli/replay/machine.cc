@@ -11,6 +11,7 @@
 #include "cli/program/number_checks.h"
 #include "cli/replay/end_all_ranks.h"
 #include "cli/replay/measured_machine.h"
+#include "cli/replay/start_mpi.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
 #include "predict/machine/machine_file.h"
@@ -105,9 +106,7 @@ Result<int> Measure(const CommandContext& context, MachineFlags& flags) {
     if (flags.ranks > 0 && flags.ranks != launched.world_size) {
       return UsageError("--ranks is of threads; under a launcher its number counts");
     }
-    int argc = context.argc;
-    char** argv = context.argv;
-    REPRISE_ASSIGN(const auto communicator, CreateMpiCommunicator(&argc, &argv));
+    REPRISE_ASSIGN(const auto communicator, StartMpi(context));
     Result<int> code = MeasureByMpi(flags, *communicator);
     if (!code) {
       communicator->RaiseAbort(code.error());

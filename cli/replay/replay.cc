@@ -24,6 +24,7 @@
 #include "cli/replay/replay_backend.h"
 #include "cli/replay/replay_progress.h"
 #include "cli/replay/replay_runs.h"
+#include "cli/replay/start_mpi.h"
 #include "cli/runs/run_report.h"
 #include "collectives/communicator.h"
 #include "core/bytes.h"
@@ -278,14 +279,12 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   request.options.measured_collectives = MeasuredCollectivesPath(context);
   // From here on each rank watches the others of its host.
   std::optional<RankWatch> watch(std::in_place, FindLaunchedRank(), request.options.watchdog_ns);
-  int argc = context.argc;
-  char** argv = context.argv;
   request.options.settings = flags.settings.Given();
   const Status torch = FindTorch(request.options.settings);  // before MPI
   // Open MPI asks hwloc for the machine's devices, whose OpenCL plug-in would make the first OpenCL
   // call: before the number of threads is limited and drivers are named.
   setenv("HWLOC_COMPONENTS", "-opencl", 0);
-  REPRISE_ASSIGN(auto communicator, CreateMpiCommunicator(&argc, &argv));
+  REPRISE_ASSIGN(auto communicator, StartMpi(context));
   watch->MpiStarted();
   communicator->SetPatience(RankWatch::kPatienceOverLimit * request.options.watchdog_ns);
   if (communicator->size() > 1) {

@@ -97,6 +97,20 @@ class ReplayFailures(program.ConvertedTest):
         self.fail_everywhere(self.trace, USAGE, "--device takes one of", args=("--device", "abacus"))
         self.fail_everywhere(self.trace, USAGE, "'quick' is not a mode", args=("--ops", "gemm=quick"))
 
+    def test_started_by_a_launcher_that_is_not_this_mpis(self):
+        """Each process would take itself for rank 0 of 1. What such a launcher sets, for one of its processes."""
+        for launcher, variables in (("mpiexec", {"PMI_RANK": "0", "PMI_SIZE": "4", "MPI_LOCALRANKID": "0"}),
+                                    ("torchrun", {"TORCHELASTIC_RUN_ID": "job", "RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0"}),
+                                    ("srun", {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4",
+                                              "SLURM_LOCALID": "0"})):
+            for command in (["replay", self.trace, "-o", self.dir / "run"], ["bench", "collectives", "all_reduce"],
+                            ["machine", "measure", "-o", self.dir / "here.json"]):
+                with self.subTest(launcher, command=command[0]):
+                    done = self.run_program(*command, env=variables, expect=USAGE)
+                    self.assertIn(f"reprise: {launcher} started 4 processes, but none has found the others", done.stderr)
+                    self.assertIn("Open MPI", done.stderr)
+                    self.assertFalse((self.dir / "run").exists())
+
     def test_collective_that_does_not_exist(self):
         done = self.run_program("bench", "collectives", "all_nothing", ranks=2, expect=USAGE)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
