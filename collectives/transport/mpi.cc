@@ -111,6 +111,7 @@ class MpiGroupComm final : public GroupComm {
     if (state_->Aborted()) {
       return tl::unexpected<Error>(*state_->PollAbort());
     }
+    REPRISE_TRY(CheckTag(kMessageTagBase + tag, state_->most_tag));
     auto transfer = std::make_unique<MpiTransfer>(state_, CommSpec{.kind = kind});
     const auto guard = state_->Guard();
     REPRISE_TRY(StartMessage(*transfer, state_->max_message_bytes, comm_, peer,

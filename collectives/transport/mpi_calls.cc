@@ -1,4 +1,6 @@
 // Reductions, broadcast, send and recv: one MPI call, or as many as the message's length takes.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -93,6 +95,17 @@ Status MpiCall::StartBroadcast() {
                                               layout.root, comm, transfer.NewRequest()),
                                    "MPI_Ibcast");
                  });
+}
+
+Status CheckTag(int tag, int most_tag) {
+  if (tag <= most_tag) {
+    return {};
+  }
+  return EnvironmentError(fmt::format(
+      "a message between ranks that are threads has tag {}, and this MPI takes at most {} "
+      "(MPI_TAG_UB); start one process a rank, or choose another transport of MPI (with Open MPI: "
+      "mpirun --mca pml ob1)",
+      tag, most_tag));
 }
 
 Status StartMessage(MpiTransfer& transfer, std::int64_t most_bytes, MPI_Comm comm, int peer,

@@ -123,6 +123,12 @@ Status MpiState::Open() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   REPRISE_TRY(CheckMpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank"));
   REPRISE_TRY(CheckMpi(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size"));
+  const int* limit = nullptr;
+  int known = 0;
+  REPRISE_TRY(
+      CheckMpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&limit), &known),
+               "MPI_Comm_get_attr"));
+  most_tag = known != 0 ? *limit : most_tag;
   for (MPI_Comm* comm : {&base, &coordination, &farewell}) {
     REPRISE_TRY(CheckMpi(MPI_Comm_dup(MPI_COMM_WORLD, comm), "MPI_Comm_dup"));
     MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);

@@ -73,6 +73,7 @@ class MpiState {
   bool multiple = false;
   int rank = 0;
   int size = 1;
+  int most_tag = 32'767;  // that messages may have (MPI_TAG_UB); the standard grants no more
   std::int64_t max_message_bytes = 0;
   MPI_Comm base = MPI_COMM_NULL;          // parent of the groups
   MPI_Comm coordination = MPI_COMM_NULL;  // AllGather, Barrier, abort messages, notes

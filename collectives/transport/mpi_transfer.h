@@ -52,6 +52,9 @@ class MpiTransfer final : public Transfer {
 // Tags below are send's and recv's, and of uneven blocks.
 inline constexpr int kMessageTagBase = 16;
 
+// Environment error where a message's tag is more than this MPI takes.
+[[nodiscard]] Status CheckTag(int tag, int most_tag);
+
 // One started transfer in the making: what the calls for each kind need. Parts larger than the
 // state's limit are cut.
 struct MpiCall {
