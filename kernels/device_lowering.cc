@@ -49,8 +49,12 @@ bool IsKernelType(DType dtype) {
          dtype == DType::kBFloat16 || IsIntegral(dtype);
 }
 
-bool DeviceHasType(DType dtype, const DeviceInfo& device) {
-  return IsKernelType(dtype) && (dtype != DType::kFloat64 || device.fp64);
+Status CheckHasType(DType dtype, const DeviceInfo& device) {
+  if (IsKernelType(dtype) && (dtype != DType::kFloat64 || device.fp64)) {
+    return {};
+  }
+  return EnvironmentError(device.name + " has no " + std::string(Name(dtype)) +
+                          "; try another device, or --ops timed");
 }
 
 bool IndexSpace::IsLinear(int operands) const {

@@ -17,8 +17,8 @@ namespace reprise {
 
 // " -DT=float32": picks MEM(T), LOAD(T) … of common.cl.
 [[nodiscard]] std::string TypeOption(std::string_view macro, DType dtype);
-// Dtypes that common.cl has, on this device (float64 needs fp64).
-[[nodiscard]] bool DeviceHasType(DType dtype, const DeviceInfo& device);
+// Environment error where common.cl lacks the dtype on this device (float64 needs fp64).
+[[nodiscard]] Status CheckHasType(DType dtype, const DeviceInfo& device);
 // Dtypes that kernels support at all: not complex, not float8, not unknown.
 [[nodiscard]] bool IsKernelType(DType dtype);
 

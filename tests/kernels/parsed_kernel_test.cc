@@ -3,6 +3,8 @@
 
 #include "kernels/kernel.h"
 #include "kernels/ops/common/call_steps.h"
+#include "kernels/samples.h"
+#include "tests/kernels/harness.h"
 
 namespace reprise {
 namespace {
@@ -10,6 +12,15 @@ namespace {
 class NoBuffers : public Bindings {
  public:
   [[nodiscard]] Buffer* Find(std::int64_t /*incarnation*/) const override { return nullptr; }
+};
+// For any storage.
+class OneBuffer : public Buffer, public Bindings {
+ public:
+  [[nodiscard]] std::int64_t size_bytes() const override { return INT64_MAX; }
+  [[nodiscard]] std::byte* host_data() override { return nullptr; }
+  [[nodiscard]] Buffer* Find(std::int64_t /*incarnation*/) const override {
+    return const_cast<OneBuffer*>(this);  // NOLINT: nothing writes to it
+  }
 };
 class NoMemory : public HostBindings {
  public:
@@ -52,24 +63,76 @@ TEST(ParsedKernel, LoweringFailsWithoutTheStorages) {
 }
 
 TEST(ParsedKernel, LoweringFailsWhereTheDeviceLacksADtype) {
-  const NoBuffers memory;
+  const OneBuffer memory;
   DeviceInfo device;
   device.name = "a device without float64";
   device.max_work_group_size = 256;
   const LowerContext context{memory, device,
                              [](int, std::int64_t) -> Result<Buffer*> { return nullptr; }};
-  const Kernel* softmax = nullptr;
+  int refused = 0;
   for (const auto& kernel : KernelRegistry::Builtin().all()) {
-    softmax = kernel->name() == "softmax" ? kernel.get() : softmax;
+    // Rows, elements one by one, and products: three ways to a program.
+    if (kernel->name() != "softmax" && kernel->name() != "elementwise" &&
+        kernel->name() != "gemm") {
+      continue;
+    }
+    for (const OpCall& call : kernel->Samples()) {
+      if (call.OutputTensor(0) != nullptr && call.OutputTensor(0)->dtype == DType::kFloat64 &&
+          call.InputTensor(0) != nullptr && call.InputTensor(0)->dtype == DType::kFloat64) {
+        SCOPED_TRACE(Describe(call));
+        const auto launches = kernel->LowerToDevice(call, context);
+        ASSERT_FALSE(launches);
+        EXPECT_EQ(launches.error().kind, ErrorKind::kEnvironment);
+        EXPECT_EQ(launches.error().message,
+                  "a device without float64 has no float64; try another device, or --ops timed");
+        ++refused;
+      }
+    }
   }
-  ASSERT_NE(softmax, nullptr);
-  for (const OpCall& call : softmax->Samples()) {
-    if (call.InputTensor(0)->dtype == DType::kFloat64) {
-      const auto launches = softmax->LowerToDevice(call, context);
-      ASSERT_FALSE(launches);
-      // The first failure, not that of the storages, which are missing too.
-      EXPECT_EQ(launches.error().kind, ErrorKind::kEnvironment);
-      EXPECT_EQ(launches.error().message, "a device without float64 has no float64");
+  EXPECT_GT(refused, 3);
+}
+
+// CUDA's grids have at most 65,535 groups in y and z ("Technical Specifications per Compute
+// Capability"), its OpenCL no more: many rows, and many products in one call.
+TEST(ParsedKernel, GridsOfProductsFitAGpu) {
+  constexpr std::size_t kMostGroups = 65'535;
+  constexpr std::int64_t kMany = 70'000;
+  const OneBuffer memory;
+  DeviceInfo device;
+  device.fp64 = true;
+  device.compute_units = 132;
+  device.max_work_group_size = 1024;
+  for (const bool tensor_cores : {false, true}) {
+    device.tensor_cores = tensor_cores;
+    const LowerContext context{memory, device,
+                               [](int, std::int64_t) -> Result<Buffer*> { return nullptr; }};
+    for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat64, DType::kInt32}) {
+      samples::SampleTensors t;
+      const auto tensor = [&](std::vector<std::int64_t> shape) {
+        return Value{t.Tensor(dtype, std::move(shape))};
+      };
+      const std::vector<OpCall> calls = {
+          {.name = "aten::mm",
+           .inputs = {tensor({100 * kMany, 16}), tensor({16, 16})},
+           .outputs = {tensor({100 * kMany, 16})}},
+          {.name = "aten::bmm",
+           .inputs = {tensor({kMany, 16, 16}), tensor({kMany, 16, 16})},
+           .outputs = {tensor({kMany, 16, 16})}}};
+      for (const OpCall& call : calls) {
+        SCOPED_TRACE(Describe(call));
+        const Kernel* const kernel = KernelRegistry::Builtin().Find(call);
+        ASSERT_NE(kernel, nullptr);
+        const auto launches = kernel->LowerToDevice(call, context);
+        ASSERT_TRUE(launches) << launches.error().message;
+        ASSERT_FALSE(launches->empty());
+        for (const Launch& launch : *launches) {
+          const auto& grid = std::get<DeviceKernel>(launch);
+          EXPECT_GE(grid.global[0] * grid.global[1] * grid.global[2], kMany);
+          for (const std::size_t d : {1U, 2U}) {
+            EXPECT_LE(grid.global.at(d) / grid.local.at(d), kMostGroups);
+          }
+        }
+      }
     }
   }
 }

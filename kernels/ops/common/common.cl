@@ -107,7 +107,8 @@ static inline float fast_log(float x) {
 
 // ---- Large results on a CPU are stored non-temporally while what will be read soon is fetched:
 // kernels/cpu/non_temporal_store.h.
-#if DEVICE_IS_CPU && defined(__has_builtin)
+// Not where the driver compiles to SPIR first (Intel's), which has no such operations.
+#if DEVICE_IS_CPU && defined(__has_builtin) && !defined(__SPIR__) && !defined(__SPIRV__)
 #define CAN_STREAM (__has_builtin(__builtin_prefetch) && __has_builtin(__builtin_nontemporal_store))
 #endif
 #define AHEAD 1024  // floats from what is computed to what is fetched

@@ -56,8 +56,8 @@ void RowLowering::UseTypes(const Types& types, DType accumulator) {
   options_ += TypeOption("ACC_NAME", accumulator);
   for (const auto& [macro, dtype] : types) {
     options_ += TypeOption(macro, dtype);
-    if (!DeviceHasType(dtype, device()) && status_) {
-      status_ = EnvironmentError(device().name + " has no " + std::string(Name(dtype)));
+    if (status_) {
+      status_ = CheckHasType(dtype, device());
     }
   }
 }

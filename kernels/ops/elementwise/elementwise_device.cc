@@ -45,8 +45,8 @@ std::string Options(const ElementwiseOp& op, ComputeType type) {
 
 Result<Launch> LaunchOf(const ElementwiseCall& call, const LowerContext& context) {
   const ComputeType type = ComputeTypeOf(call);
-  if (type == ComputeType::kDouble && !context.device.fp64) {
-    return EnvironmentError("device " + context.device.name + " has no float64");
+  if (type == ComputeType::kDouble) {
+    REPRISE_TRY(CheckHasType(DType::kFloat64, context.device));
   }
   const std::optional<IndexSpace> space = SpaceOf(call);
   if (!space) {

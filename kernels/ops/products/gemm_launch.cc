@@ -166,14 +166,15 @@ Result<Launch> BlocksForCpu(const GemmProblem& p, const LowerContext& context, i
 DeviceKernel TiledForGpu(const GemmProblem& p) {
   DeviceKernel launch = MakeLaunch(p, "gemm_tiled");
   launch.args.push_back(StructArg(MakeArgs(p)));
-  launch.global = {static_cast<std::size_t>(CeilDiv(p.n, kTile)) * 16,
-                   static_cast<std::size_t>(CeilDiv(p.m, kTile)) * 16,
-                   static_cast<std::size_t>(BatchCount(p))};
+  launch.global = {
+      static_cast<std::size_t>(CeilDiv(p.n, kTile) * CeilDiv(p.m, kTile) * BatchCount(p)) * 16, 16,
+      1};
   launch.local = {16, 16, 1};
   return launch;
 }
 
-Result<Launch> PlainProduct(const GemmProblem& p) {
+Result<Launch> PlainProduct(const GemmProblem& p, const DeviceInfo& device) {
+  REPRISE_TRY(CheckHasType(p.d.dtype, device));
   if (p.batch[1] != 1 || p.m > p.m_index.e0 || p.n > p.n_index.e0 || p.k > p.k_index.e0) {
     return UsageError("a product of " + std::string(Name(p.d.dtype)) + " takes plain matrices");
   }
@@ -190,6 +191,7 @@ Result<Launch> PlainProduct(const GemmProblem& p) {
     }
   }
   launch.args.emplace_back(p.n);
+  launch.args.emplace_back(p.m);
   launch.args.emplace_back(p.k);
   for (const double v : {p.alpha, p.c.buffer != nullptr ? p.beta : 0.0}) {
     if (floating) {
@@ -198,15 +200,14 @@ Result<Launch> PlainProduct(const GemmProblem& p) {
       launch.args.emplace_back(static_cast<std::int64_t>(v));
     }
   }
-  launch.global = {static_cast<std::size_t>(RoundTo(p.n, kPlainGroup)),
-                   static_cast<std::size_t>(p.m), static_cast<std::size_t>(p.batch[0])};
+  launch.global = {static_cast<std::size_t>(RoundTo(p.n, kPlainGroup) * p.m * p.batch[0]), 1, 1};
   launch.local = {kPlainGroup, 1, 1};
   return launch;
 }
 
 Result<Launch> ProductLaunch(const GemmProblem& p, const LowerContext& context, int scratch_slot) {
   if (!IsSmallFloat(p.d.dtype)) {
-    return PlainProduct(p);
+    return PlainProduct(p, context.device);
   }
   if (context.device.is_cpu) {
     return BlocksForCpu(p, context, scratch_slot);

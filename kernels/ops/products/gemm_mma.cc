@@ -125,7 +125,7 @@ std::optional<DeviceKernel> MmaLaunch(const GemmProblem& problem, const DeviceIn
                  StructArg(MakeArgs(p, *a, *b))};
   const auto threads = static_cast<std::size_t>(t.m / t.warp_m * (t.n / t.warp_n)) * 32;
   const auto tiles = static_cast<std::size_t>((p.m + t.m - 1) / t.m * ((p.n + t.n - 1) / t.n));
-  launch.global = {tiles * threads, 1, static_cast<std::size_t>(batch)};
+  launch.global = {tiles * threads * static_cast<std::size_t>(batch), 1, 1};
   launch.local = {threads, 1, 1};
   return launch;
 }

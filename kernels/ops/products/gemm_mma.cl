@@ -188,19 +188,21 @@ INLINE int2 tile_of_group(int group, int tiles_m, int tiles_n) {
   return (int2)(first + rest % rows, rest / rows);
 }
 
-// Global size: THREADS for each tile, 1, batch.
+// Global size: THREADS for each tile of each product of the batch; 1; 1.
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(
     const __global MEM(TA) * a, const __global MEM(TA) * b, const __global MEM(TD) * c,
     __global MEM(TD) * d, MmaArgs g) {
   DECLARE_TILE(tile, STAGES * STAGE_BYTES);
-  const int2 place = tile_of_group(get_group_id(0), (g.M + TILE_M - 1) / TILE_M,
-                                   (g.N + TILE_N - 1) / TILE_N);
+  const int tiles_m = (g.M + TILE_M - 1) / TILE_M, tiles_n = (g.N + TILE_N - 1) / TILE_N;
+  const long z = (long)get_group_id(0) / ((long)tiles_m * tiles_n);
+  const int2 place =
+      tile_of_group((long)get_group_id(0) - z * tiles_m * tiles_n, tiles_m, tiles_n);
   const int m_begin = place.x * TILE_M, n_begin = place.y * TILE_N;
   const int m_end = g.M < m_begin + TILE_M ? g.M : m_begin + TILE_M;
   if (g.triangle == 1 && n_begin >= m_end) return;  // the whole work-group
   const int k_start = g.triangle != 3 ? 0 : m_begin < g.K ? m_begin : g.K;
   const int k_end = g.triangle != 2 || g.K < m_end ? g.K : m_end;
-  const long z0 = get_group_id(2) % g.z_e0, z1 = get_group_id(2) / g.z_e0;
+  const long z0 = z % g.z_e0, z1 = z / g.z_e0;
   a += g.a_at + z0 * g.a_z[0] + z1 * g.a_z[1];
   b += g.b_at + z0 * g.b_z[0] + z1 * g.b_z[1];
   a += A_BY_K ? m_begin * g.a_pitch + k_start : m_begin + k_start * g.a_pitch;

@@ -6,18 +6,21 @@
 #define DEPTH 16
 #define WORKERS 256
 
-// Global size: 16 for each tile of n, 16 for each tile of m, batch.
+// Global size: 16 for each tile of n, m and batch; 16; 1. GPUs take few work-groups in other
+// dimensions than the first.
 __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm_tiled(
     const __global TYPE(TA) * a, const __global TYPE(TB) * b, const __global TYPE(TD) * c,
     __global TYPE(TD) * d, GemmArgs g) {
   __local float a_tile[DEPTH][TILE + 1], b_tile[DEPTH][TILE + 1];
   __local int a_m[TILE], b_n[TILE], a_k[DEPTH], b_k[DEPTH];
   const int x = get_local_id(0), y = get_local_id(1), worker = y * 16 + x;
-  const int m_begin = get_group_id(1) * TILE, n_begin = get_group_id(0) * TILE;
+  const long across = (g.N + TILE - 1) / TILE, down = (g.M + TILE - 1) / TILE;
+  const long row = (long)get_group_id(0) / across, z = row / down;
+  const int m_begin = row % down * TILE, n_begin = (long)get_group_id(0) % across * TILE;
   const int m_end = min(g.M, m_begin + TILE);
   if (g.triangle == 1 && n_begin >= m_end) return;  // the whole work-group
   const int k_start = g.triangle == 3 ? min(m_begin, g.K) : 0, k_end = g.triangle == 2 ? min(g.K, m_end) : g.K;
-  const long z0 = get_global_id(2) % g.z_e0, z1 = get_global_id(2) / g.z_e0;
+  const long z0 = z % g.z_e0, z1 = z / g.z_e0;
   a += g.a_at + z0 * g.a_z[0] + z1 * g.a_z[1];
   b += g.b_at + z0 * g.b_z[0] + z1 * g.b_z[1];
   c += g.c_at + z0 * g.c_z[0] + z1 * g.c_z[1];
