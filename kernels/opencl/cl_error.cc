@@ -57,7 +57,7 @@ constexpr std::array kClErrorNames = {
 // What the machine lacks, as opposed to what we asked wrongly.
 bool IsResourceError(cl_int code) {
   return code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
-         code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
+         code == CL_OUT_OF_HOST_MEMORY;
 }
 
 }  // namespace

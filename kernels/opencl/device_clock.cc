@@ -52,6 +52,10 @@ Result<std::unique_ptr<DeviceClock>> DeviceClock::Create(const cl::Context& cont
                    return cl::Buffer(context, CL_MEM_READ_WRITE, 1);
                  }));
   std::unique_ptr<DeviceClock> clock(new DeviceClock(std::move(queue), device, std::move(byte)));
+  (void)CatchCl("reading the resolution of times", [&] {
+    clock->resolution_ns_ =
+        static_cast<std::int64_t>(device.getInfo<CL_DEVICE_PROFILING_TIMER_RESOLUTION>());
+  });
   REPRISE_ASSIGN(const ClockPoint mark, Tightest([&] { return clock->ByMark(); }));
   // The timer is used only where it agrees with profiling events: some drivers answer with
   // another clock than the one that stamps events.
@@ -132,7 +136,7 @@ std::int64_t DeviceClock::ToHostNs(std::int64_t device_ns) const {
 
 std::int64_t DeviceClock::uncertainty_ns() const {
   const std::lock_guard lock(mutex_);
-  return std::max(points_[0].uncertainty_ns, points_[1].uncertainty_ns);
+  return std::max(points_[0].uncertainty_ns, points_[1].uncertainty_ns) + resolution_ns_;
 }
 
 }  // namespace reprise

@@ -41,6 +41,7 @@ class DeviceClock {
   cl::CommandQueue queue_;  // profiling, used for nothing else
   cl::Device device_;
   cl::Buffer byte_;
+  std::int64_t resolution_ns_ = 0;  // of the times that events have: 1,000 with NVIDIA's driver
   bool use_timer_ = false;
   mutable std::mutex mutex_;
   std::array<ClockPoint, 2> points_;  // older, newer

@@ -30,6 +30,9 @@
 #ifndef CL_DEVICE_TOPOLOGY_AMD
 #define CL_DEVICE_TOPOLOGY_AMD 0x4037
 #endif
+#ifndef CL_DEVICE_BOARD_NAME_AMD
+#define CL_DEVICE_BOARD_NAME_AMD 0x4038
+#endif
 
 namespace reprise {
 namespace {
@@ -115,6 +118,19 @@ std::string Trimmed(std::string text) {
   return first == std::string::npos ? "" : text.substr(first);
 }
 
+// AMD's driver names the instruction set ("gfx942:sramecc+:xnack-"), which several GPUs share; the
+// board has the name that people, and machines' descriptions, use.
+std::string Name(const cl::Device& device, const std::string& extensions) {
+  char board[256] = {};
+  if (extensions.find("cl_amd_device_attribute_query") != std::string::npos &&
+      Query(device, CL_DEVICE_BOARD_NAME_AMD, board)) {
+    if (std::string name = Trimmed(board); !name.empty()) {
+      return name;
+    }
+  }
+  return Trimmed(device.getInfo<CL_DEVICE_NAME>());
+}
+
 }  // namespace
 
 Result<std::vector<cl::Device>> EnumerateClDevices() {
@@ -153,7 +169,8 @@ DeviceInfo DescribeClDevice(const cl::Device& device) {
   info.kernels = std::string(kOwnKernelsPrefix) + ", by OpenCL";
   // Fields that a driver does not report stay as they are.
   (void)CatchCl("describing a device", [&] {
-    info.name = Trimmed(device.getInfo<CL_DEVICE_NAME>());
+    const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
+    info.name = Name(device, extensions);
     info.vendor = Trimmed(device.getInfo<CL_DEVICE_VENDOR>());
     info.driver = Trimmed(device.getInfo<CL_DRIVER_VERSION>());
     info.version = Trimmed(device.getInfo<CL_DEVICE_VERSION>());
@@ -167,7 +184,6 @@ DeviceInfo DescribeClDevice(const cl::Device& device) {
     // A simulator of devices (Oclgrind) says that it is both.
     const auto type = device.getInfo<CL_DEVICE_TYPE>();
     info.is_cpu = (type & CL_DEVICE_TYPE_CPU) != 0 && (type & CL_DEVICE_TYPE_GPU) == 0;
-    const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     info.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
     info.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
     info.rounds_division =
