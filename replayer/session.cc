@@ -209,7 +209,7 @@ Status Session::EstimateCost() {
 Status Session::PrepareEngine() {
   REPRISE_ASSIGN(const std::int64_t chunk_bytes, StagingChunkBytes());  // before anything can fail
   if (device_ != nullptr) {
-    REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan_, *device_));
+    REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan_, *graph_, *device_));
   }
   REPRISE_ASSIGN(engine_, Engine::Create(*graph_, plan_, request_.options, communicator_, groups_,
                                          {.check = request_.options.check,

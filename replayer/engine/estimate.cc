@@ -83,8 +83,9 @@ class Probe {
   static Result<Probe> Create(Device& device) {
     const DeviceInfo& info = device.info();
     const std::int64_t most = std::min(info.max_allocation_bytes / 4, info.memory_bytes / 16);
-    Probe probe(device,
-                info.is_cpu ? kCpuCopyBytes : std::clamp(most, kCpuCopyBytes, kGpuCopyBytes));
+    const std::int64_t wanted =
+        info.is_cpu ? kCpuCopyBytes : std::clamp(most, kCpuCopyBytes, kGpuCopyBytes);
+    Probe probe(device, std::min(wanted, info.max_allocation_bytes));
     REPRISE_ASSIGN(probe.stream_, device.CreateStream(false));
     for (auto& buffer : probe.buffers_) {
       REPRISE_ASSIGN(buffer, device.Allocate(probe.bytes_));

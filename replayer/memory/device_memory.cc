@@ -2,22 +2,51 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "core/shown_text.h"
 #include "replayer/memory/initial_values.h"
 
 namespace reprise {
-Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& plan, Device& device) {
+namespace {
+
+// Why a buffer of the plan could not be had, for whom it is, and what may help.
+Error CannotAllocate(const MemoryPlan& plan, const Graph& graph, const DeviceInfo& device,
+                     std::size_t buffer, std::int64_t before_bytes, const std::string& why) {
+  const std::int64_t bytes = plan.buffer_bytes[buffer];
+  const auto storage = std::ranges::find_if(plan.storages, [&](const StorageLife& life) {
+    return life.bytes == bytes && plan.buffer_of.at(life.incarnation) == buffer;
+  });
+  const std::string user =
+      storage == plan.storages.end()
+          ? ""
+          : fmt::format(" that node {} ({}) uses first", graph.id(storage->first),
+                        ShownText(graph.name(storage->first)));
+  const bool one_is_too_large = bytes > device.max_allocation_bytes;
+  return {ErrorKind::kEnvironment,
+          fmt::format("{} did not grant {} bytes{}, after {:.2f} of {:.2f} GB: {}; {}", device.name,
+                      bytes, user, static_cast<double>(before_bytes) * 1e-9,
+                      static_cast<double>(plan.planned_bytes) * 1e-9, why,
+                      one_is_too_large
+                          ? fmt::format("it promises {} to one buffer, and storages are not split: "
+                                        "try --ops timed, or another device",
+                                        device.max_allocation_bytes)
+                          : "try --memory share, fewer ranks per device, or --ops timed")};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const MemoryPlan& plan,
+                                                           const Graph& graph, Device& device) {
   std::unique_ptr<DeviceMemory> memory(new DeviceMemory(device));
   memory->buffer_of_ = plan.buffer_of;
-  for (const std::int64_t bytes : plan.buffer_bytes) {
-    auto buffer = device.Allocate(bytes);
+  for (std::size_t i = 0; i < plan.buffer_bytes.size(); ++i) {
+    auto buffer = device.Allocate(plan.buffer_bytes[i]);
     if (!buffer) {
-      return EnvironmentError(fmt::format(
-          "could not allocate {} of {} planned bytes on {}: {}; try --memory share, fewer ranks "
-          "per device, or --ops timed",
-          memory->allocated_bytes_ + bytes, plan.planned_bytes, device.info().name,
-          buffer.error().message));
+      return tl::unexpected(CannotAllocate(plan, graph, device.info(), i, memory->allocated_bytes_,
+                                           buffer.error().message));
     }
-    memory->allocated_bytes_ += bytes;
+    memory->allocated_bytes_ += plan.buffer_bytes[i];
     memory->buffers_.push_back(std::move(*buffer));
   }
   if (!plan.shared_across_actors) {

@@ -16,8 +16,10 @@ namespace reprise {
 // starts alike, and so does every iteration before which Restore() is called.
 class DeviceMemory final : public Bindings {
  public:
-  // Environment error with the plan's size if the device can't hold the plan.
-  static Result<std::unique_ptr<DeviceMemory>> Create(const MemoryPlan& plan, Device& device);
+  // Environment error if the device can't hold the plan: with its size, and with the buffer that
+  // could not be had and the first node that uses it. `graph` is the plan's.
+  static Result<std::unique_ptr<DeviceMemory>> Create(const MemoryPlan& plan, const Graph& graph,
+                                                      Device& device);
   [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override;
   // One scratch buffer per (stream, slot), grown as kernels require; launches keep the old ones
   // that they use.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
+#include "core/parallel.h"
 #include "core/split_mix.h"
 #include "kernels/tensor_access.h"
 
@@ -21,10 +23,11 @@ float InRange(const FloatRange& range, std::uint64_t bits) {
   return static_cast<float>(range.low) + static_cast<float>(range.high - range.low) * share;
 }
 
-// The ranges of a storage, element by element from its first.
+// The ranges of a storage, element by element from `first`.
 class RangeAt {
  public:
-  explicit RangeAt(const StorageLife& life) : ranges_(life.floats) {}
+  RangeAt(const StorageLife& life, std::size_t first)
+      : ranges_(life.floats), element_(static_cast<std::int64_t>(first)) {}
   const FloatRange& Next() {
     while (at_ + 1 < ranges_.size() && ranges_[at_ + 1].first <= element_) {
       ++at_;
@@ -36,15 +39,23 @@ class RangeAt {
  private:
   const std::vector<std::pair<std::int64_t, FloatRange>>& ranges_;
   std::size_t at_ = 0;
-  std::int64_t element_ = 0;
+  std::int64_t element_;
 };
 
+// By several threads, each a part at a time: `values_from` of a part's first element gives the
+// function that makes the values of the part, in order, from their random bits.
 template <typename T, typename F>
-void FillAs(std::vector<std::byte>& bytes, std::uint64_t seed, F value_of) {
-  for (std::size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
-    const T value = static_cast<T>(value_of(SplitMix(seed + i)));
-    std::memcpy(bytes.data() + i, &value, sizeof(T));
-  }
+void FillAs(std::vector<std::byte>& bytes, std::uint64_t seed, F values_from) {
+  constexpr std::size_t kPartElements = 1 << 18;
+  const std::size_t count = bytes.size() / sizeof(T);
+  ForEachInParallel((count + kPartElements - 1) / kPartElements, [&](std::size_t part) {
+    const std::size_t first = part * kPartElements;
+    auto value_of = values_from(first);
+    for (std::size_t i = first; i < std::min(first + kPartElements, count); ++i) {
+      const T value = static_cast<T>(value_of(SplitMix(seed + i * sizeof(T))));
+      std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+    }
+  });
 }
 
 // Each of the numbers below the bound once, then again from the start (Fisher and Yates;
@@ -87,13 +98,14 @@ void FillIntegers(std::vector<std::byte>& bytes, std::uint64_t seed, const Stora
   }
   const bool single = life.bytes == static_cast<std::int64_t>(sizeof(T));
   const auto low = static_cast<std::uint64_t>(std::max<std::int64_t>(life.index_low, 0));
-  FillAs<T>(bytes, seed, [&](std::uint64_t bits) {
+  const auto value = [&](std::uint64_t bits) {
     if (!single || life.index_low > 0) {
       return static_cast<std::int64_t>(low + bits % std::max<std::uint64_t>(bound - low, 1));
     }
     // Mostly a Python number that was wrapped: something divides by it.
     return life.index_bound > 0 ? std::min(life.number, life.index_bound - 1) : life.number;
-  });
+  };
+  FillAs<T>(bytes, seed, [&](std::size_t /*first*/) { return value; });
 }
 
 }  // namespace
@@ -102,24 +114,27 @@ std::vector<std::byte> InitialBytes(const StorageLife& life) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(life.bytes));
   const std::uint64_t seed = SplitMix(static_cast<std::uint64_t>(life.incarnation));
   const bool single = life.bytes == SizeOf(life.dtype);
-  RangeAt range(life);
-  const auto value = [&](std::uint64_t bits) {
-    return single ? static_cast<float>(life.float_number) : InRange(range.Next(), bits);
+  // The values of floats, converted.
+  const auto floats = [&](auto convert) {
+    return [&life, single, convert](std::size_t first) {
+      return [&life, single, convert, range = RangeAt(life, first)](std::uint64_t bits) mutable {
+        return convert(single ? static_cast<float>(life.float_number)
+                              : InRange(range.Next(), bits));
+      };
+    };
   };
   switch (life.dtype) {
     case DType::kFloat32:
-      FillAs<float>(bytes, seed, value);
+      FillAs<float>(bytes, seed, floats(std::identity()));
       break;
     case DType::kFloat64:
-      FillAs<double>(bytes, seed, value);
+      FillAs<double>(bytes, seed, floats(std::identity()));
       break;
     case DType::kBFloat16:
-      FillAs<std::uint16_t>(bytes, seed,
-                            [&](std::uint64_t bits) { return FloatToBFloat16(value(bits)); });
+      FillAs<std::uint16_t>(bytes, seed, floats(FloatToBFloat16));
       break;
     case DType::kFloat16:
-      FillAs<std::uint16_t>(bytes, seed,
-                            [&](std::uint64_t bits) { return FloatToHalf(value(bits)); });
+      FillAs<std::uint16_t>(bytes, seed, floats(FloatToHalf));
       break;
     case DType::kInt64:
       FillIntegers<std::int64_t>(bytes, seed, life);
@@ -133,7 +148,9 @@ std::vector<std::byte> InitialBytes(const StorageLife& life) {
     case DType::kInt8:
     case DType::kUInt8:
     case DType::kBool:
-      FillAs<std::uint8_t>(bytes, seed, [](std::uint64_t bits) { return bits & 1; });
+      FillAs<std::uint8_t>(bytes, seed, [](std::size_t /*first*/) {
+        return [](std::uint64_t bits) { return bits & 1; };
+      });
       break;
     default:
       break;

@@ -9,6 +9,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/tensor_access.h"
+#include "replayer/memory/initial_values.h"
 
 namespace reprise {
 namespace {
@@ -27,7 +28,8 @@ class DeviceMemoryTest : public testing::Test {
  protected:
   void Create(std::vector<StorageLife> lives) {
     device_ = *OpenDevice({.backend = "host"});
-    auto memory = DeviceMemory::Create(PlanMemory(std::move(lives), false), *device_);
+    auto memory =
+        DeviceMemory::Create(PlanMemory(std::move(lives), false), *Graph::Build({}, {}), *device_);
     ASSERT_TRUE(memory) << memory.error().message;
     memory_ = std::move(*memory);
   }
@@ -50,6 +52,25 @@ TEST_F(DeviceMemoryTest, NumbersThatWereWrappedAreOne) {
   Create(lives);
   for (std::size_t i = 0; i < types.size(); ++i) {
     EXPECT_EQ(At(static_cast<std::int64_t>(i), types.at(i), 0), 1) << Name(types.at(i));
+  }
+}
+
+// Several threads make the values, each a part.
+TEST_F(DeviceMemoryTest, LargeStoragesStartAlikeAndKeepTheirRanges) {
+  constexpr std::int64_t kElements = 1'000'000;
+  constexpr std::int64_t kSecond = 600'000;  // where the second range begins: within a part
+  StorageLife life = Persistent(1, DType::kBFloat16, kElements);
+  life.floats = {{0, {.low = 1, .high = 2}}, {kSecond, {.low = 4, .high = 8}}};
+  StorageLife shorter = life;
+  shorter.bytes = 1000 * SizeOf(life.dtype);
+  const std::vector<std::byte> bytes = InitialBytes(life);
+  EXPECT_EQ(bytes, InitialBytes(life));
+  const std::vector<std::byte> first = InitialBytes(shorter);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), bytes.begin()));
+  Create({life});
+  for (std::int64_t i = 0; i < kElements; ++i) {
+    const double value = At(1, life.dtype, i);
+    ASSERT_TRUE(i < kSecond ? value >= 1 && value <= 2 : value >= 4 && value <= 8) << i;
   }
 }
 

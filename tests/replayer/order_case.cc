@@ -153,7 +153,7 @@ class OrderRank {
     if (device_ != nullptr) {
       REPRISE_ASSIGN(auto lives, FindLifetimes(*graph_, plan_));
       const MemoryPlan memory_plan = PlanMemory(std::move(lives), false);
-      REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan, *device_));
+      REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan, *graph_, *device_));
     }
     REPRISE_ASSIGN(engine_, Engine::Create(*graph_, plan_, options_, communicator_, groups_,
                                            {.check = options_.check,
