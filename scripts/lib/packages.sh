@@ -4,7 +4,8 @@ list_packages() {
   awk -v want="[$1]" '/^\[/ {on = ($0 == want); next} /^#/ {next} on && NF' \
     "$(dirname "${BASH_SOURCE[0]}")/../packages.txt"
 }
-# install_pypi GROUP DIRECTORY: a group of PyPI's packages, below DIRECTORY. Exit code 4 where they cannot be had.
+# install_pypi GROUP DIRECTORY [--prefix]: a group of PyPI's packages, below DIRECTORY (--prefix: with what a wheel has
+# beside Python modules, as libraries). Exit code 4 where they cannot be had.
 install_pypi() {
   local wanted
   wanted="$(list_packages "$1")"
@@ -12,7 +13,7 @@ install_pypi() {
   rm -rf "$2"
   # shellcheck disable=SC2086
   if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --retries 1 --timeout 20 --no-deps \
-      --only-binary :all: --target "$2" $wanted; then
+      --only-binary :all: "${3:---target}" "$2" $wanted; then
     echo "$wanted" > "$2/installed.txt"
   else
     echo "could not install from PyPI: ${wanted//$'\n'/ }" >&2
