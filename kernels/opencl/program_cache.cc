@@ -9,8 +9,11 @@
 namespace reprise {
 namespace {
 
-// Known to every program; common.cl builds on these.
-std::string BuildOptions(const DeviceInfo& info) {
+constexpr std::size_t kLogCharacters = 2000;
+
+}  // namespace
+
+std::string ProgramOptions(const DeviceInfo& info) {
   // -w: compilers otherwise print the number of their warnings to stderr.
   std::string options = "-cl-std=CL1.2 -cl-mad-enable -w";
   // As PyTorch's kernels divide. Otherwise NVIDIA's quotient of two equal numbers may lie below 1.
@@ -21,16 +24,12 @@ std::string BuildOptions(const DeviceInfo& info) {
   return options;
 }
 
-constexpr std::size_t kLogCharacters = 2000;
-
-}  // namespace
-
 ProgramCache::ProgramCache(cl::Context context, cl::Device device, const DeviceInfo& info,
                            std::string directory)
     : context_(std::move(context)),
       device_(std::move(device)),
       device_key_(info.platform + "|" + info.name + "|" + info.driver + "|" + info.version),
-      device_options_(BuildOptions(info)),
+      device_options_(ProgramOptions(info)),
       disk_(std::move(directory)) {}
 
 Device::ProgramStats ProgramCache::stats() const {

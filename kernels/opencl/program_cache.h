@@ -12,6 +12,10 @@
 
 namespace reprise {
 
+// The compiler's options for every program on this device, before the launch's own; common.cl
+// builds on these.
+[[nodiscard]] std::string ProgramOptions(const DeviceInfo& info);
+
 // Thread-safe; threads that ask for different programs do not wait for each other.
 class ProgramCache {
  public:
