@@ -6,7 +6,7 @@ NVIDIA: clang makes PTX, ptxas the machine code. AMD: clang makes the machine co
 vendors' own, so registers are near those of a driver, not equal to them.
 
 Exit codes: 0 all as in the table; 1 a kernel does not compile, spills without being listed, takes more than a GPU has, or
-differs from the table; 2 usage; 4 a package is missing.
+differs from the table, or no call launches it; 2 usage; 4 a package is missing.
 """
 import argparse
 import collections
@@ -277,6 +277,14 @@ def table_problems(values, table, complete):
             yield f"{program}, {entry}, {target}, {options}: in the table, and no longer launched"
 
 
+def unused_problems(directory, jobs, values):
+    """Kernels that no call launches; what a macro makes for several programs is not looked at."""
+    launched = {(key[1], entry) for key, by_target in jobs for variant in by_target.values() for entry in variant["entries"]}
+    for program, entry in sorted({key[1:3] for key in values} - launched):
+        if re.search(rf"^__kernel\b.*\b{entry}\(", (directory / program).read_text(), re.MULTILINE):
+            yield f"{program}, {entry}: no call launches it; a sample is missing, or the kernel is to be deleted"
+
+
 def summary(jobs, values, targets):
     """What was compiled, as lines."""
     rows = [("target", "variants", "kernels", "registers", "scalar", "shared", "private", "with private", "spilling")]
@@ -329,6 +337,7 @@ def check(options, usage):
     jobs = jobs_of(targets, wanted, options.sample)
     values, problems = compile_all(Compiler(options.variants, (clang, ptxas), targets), jobs, options.jobs)
     problems += spill_problems(values, read_spills(options.spills), complete and not problems)
+    problems += unused_problems(options.variants, jobs, values) if complete else []
     print("\n".join(summary(jobs, values, wanted)))
     if options.write and not problems:
         write_table(options.table, versions, values, wanted)

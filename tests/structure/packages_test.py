@@ -93,7 +93,7 @@ class Packages:
 def python_uses(path):
     """(line, what is used) of a test: programs as names, modules as paths below MODULES."""
     tree = ast.parse(path.read_text())
-    local = {p.stem for folder in ("tests/attack", "tests/e2e", "tests/python", "tests/cluster", "tests/kernels", "report/python", "bench/predict", "bench/fidelity") for p in (ROOT / folder).glob("*")}
+    local = {p.stem for folder in ("tests/attack", "tests/e2e", "tests/python", "tests/cluster", "tests/kernels", "report/python", "bench/predict", "bench/fidelity", "scripts/lib") for p in (ROOT / folder).glob("*")}
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]

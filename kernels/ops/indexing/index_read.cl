@@ -80,22 +80,3 @@ __kernel void repeat_sources(__global const long* ends, long ends0, __global lon
 __kernel void repeat_evenly(__global long* out, long out0, long K, long times) {
   for (long k = FIRST(K); k < LAST(K); k += STEP) out[out0 + k] = k / times;
 }
-
-// out[i, c] = index[i] == c.
-__kernel void one_hot(__global const TYPE(I)* index, long index0, __global long* out, long out0,
-                      long n, long classes) {
-  for (long k = FIRST(n * classes); k < LAST(n * classes); k += STEP)
-    out[out0 + k] = in_range(index[index0 + k / classes], classes) == k % classes;
-}
-
-// Keeps what lies on or below (`upper`: above) the diagonal; matrices of rows * columns.
-__kernel void triangle(__global const T* self, long self0, __global T* out, long out0,
-                       long matrices, long rows, long columns, long diagonal, int upper) {
-  FOR_ROWS(row, matrices* rows) {
-    long edge = row % rows + diagonal;  // the last kept column, or the first
-    for (long c = get_local_id(0); c < columns; c += L) {
-      bool keep = upper ? c >= edge : c <= edge;
-      out[out0 + row * columns + c] = keep ? self[self0 + row * columns + c] : (T)0;
-    }
-  }
-}

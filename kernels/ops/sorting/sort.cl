@@ -142,29 +142,6 @@ __kernel void merge_runs(__global const TYPE(X)* keys, long keys0, __global cons
   }
 }
 
-// Position of each value in its ascending row of n boundaries: how many are < it (`right`: <=).
-// Boundaries are (rows, n), or (1, n) with shared = 1; values (rows, m).
-__kernel void search_sorted(__global const TYPE(X)* boundaries, long boundaries0,
-                            __global const TYPE(X)* values, long values0,
-                            __global TYPE(I)* out, long out0, long rows, long n, long m,
-                            int shared, int right) {
-  for (long k = FIRST(rows * m); k < LAST(rows * m); k += STEP) {
-    __global const TYPE(X)* row = boundaries + boundaries0 + (shared ? 0 : k / m * n);
-    ACC v = GET(X, values, values0 + k);
-    long low = 0, high = n;
-    while (low < high) {
-      long probe = (low + high) / 2;
-      ACC edge = GET(X, row, probe);
-      if (right ? !goes_before(v, edge, 0) : goes_before(edge, v, 0)) {
-        low = probe + 1;
-      } else {
-        high = probe;
-      }
-    }
-    out[out0 + k] = (TYPE(I))low;
-  }
-}
-
 // One of each sorted row of n: the one at `rank`, or (MEDIAN) the lower of the two in the middle, NaN
 // if there is one, or (NAN_MEDIAN) that of what is not NaN.
 enum { RANK, MEDIAN, NAN_MEDIAN };

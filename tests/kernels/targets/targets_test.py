@@ -15,6 +15,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import check_targets  # noqa: E402
 import skips  # noqa: E402
 
 LISTS_VARIANTS = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -113,6 +115,13 @@ class TargetsTest(unittest.TestCase):
             skips.skip("ptxas", done.stderr.strip())
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr, r"fill\.cl, sequence_real, sm_90, .*: registers 1(\d+) -> \1\n")
+
+    def test_a_kernel_that_nothing_launches_is_named(self):
+        (self.variants / "two.cl").write_text("__kernel void used(int n) {}\n__kernel void unused(int n) {}\n")
+        jobs = [(("nvidia", "two.cl", ""), {"sm_90": {"entries": {"used": {}}}})]
+        values = {("sm_90", "two.cl", entry, ""): {} for entry in ("used", "unused")}
+        self.assertEqual([problem.split(":")[0] for problem in check_targets.unused_problems(self.variants, jobs, values)],
+                         ["two.cl, unused"])
 
     def test_a_missing_package_is_named(self):
         done = check("--variants", self.variants, environment={"PATH": str(self.variants)})
