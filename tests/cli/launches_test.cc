@@ -68,6 +68,32 @@ Result<PlannedLaunches> Lowered(const Graph& graph, const ReplayOptions& options
       [](std::uint32_t, int, std::int64_t) -> Result<Buffer*> { return &scratch; }, plan);
 }
 
+// What GPUs take: CUDA's grids have at most 65,535 groups in y and z (CUDA C++ Programming Guide,
+// "Technical Specifications per Compute Capability"), a kernel 48 KiB of local memory.
+void CheckFitsAGpu(const Launch& launch, const DeviceInfo& device) {
+  constexpr std::size_t kMostGroups = 65'535;
+  constexpr std::size_t kLocalBytes = 48 << 10;
+  const auto* const kernel = std::get_if<DeviceKernel>(&launch);
+  if (kernel == nullptr) {
+    return;
+  }
+  SCOPED_TRACE(kernel->program + " " + kernel->entry);
+  std::size_t items = 1;
+  for (std::size_t d = 0; d < kernel->global.size(); ++d) {
+    const std::size_t local = std::max<std::size_t>(kernel->local.at(d), 1);
+    items *= local;
+    EXPECT_EQ(kernel->global.at(d) % local, 0U);
+    EXPECT_TRUE(d == 0 || kernel->global.at(d) / local <= kMostGroups);
+  }
+  EXPECT_LE(items, device.max_work_group_size);
+  std::size_t local_bytes = 0;
+  for (const DeviceKernel::Arg& arg : kernel->args) {
+    const auto* const memory = std::get_if<LocalMemory>(&arg);
+    local_bytes += memory != nullptr ? memory->bytes : 0;
+  }
+  EXPECT_LE(local_bytes, kLocalBytes);
+}
+
 void CheckLaunches(const Graph& graph, bool memory_is_host) {
   ReplayOptions options;
   options.assume_groups = true;
@@ -75,6 +101,9 @@ void CheckLaunches(const Graph& graph, bool memory_is_host) {
   ASSERT_TRUE(plan) << plan.error().message;
   const auto planned = Lowered(graph, options, MakeDevice(memory_is_host), *plan);
   ASSERT_TRUE(planned) << planned.error().message;
+  for (const Launch& launch : planned->launches) {
+    CheckFitsAGpu(launch, MakeDevice(memory_is_host));
+  }
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const Work& work = plan->work[i];
     const bool runs = work.mode == ReplayMode::kReal || work.mode == ReplayMode::kSurrogate;
