@@ -145,9 +145,9 @@ TEST_F(DeviceMemoryTest, IndicesAreOfTheirRangeAndOrder) {
   for (std::size_t value = 5; value < 9; ++value) {
     EXPECT_NEAR(seen.at(value), 250, 60);
   }
-  std::vector<int> numbers;
-  for (int i = 0; i < 100; ++i) {
-    numbers.push_back(static_cast<int>(At(2, DType::kInt32, i)));
+  std::vector<int> numbers(100);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = static_cast<int>(At(2, DType::kInt32, static_cast<std::int64_t>(i)));
   }
   EXPECT_FALSE(std::is_sorted(numbers.begin(), numbers.end()));
   std::sort(numbers.begin(), numbers.end());

@@ -264,7 +264,7 @@ Status RunOrderCase(const RandomSet& set, Communicator& communicator, Device* de
     REPRISE_TRY(rank->Run(limit_ns));
     return communicator.Agree(rank->Check());
   };
-  const Status status = run();
+  Status status = run();
   if (!status) {
     communicator.RaiseAbort(status.error());
     if (communicator.transport() != "local") {

@@ -114,10 +114,10 @@ StorageWork Anonymizer::Storage(const StorageWork& in) {
     ForEachStorageField<std::remove_const_t<Operation>>([&]<typename Row>(const Row& row) {
       const auto& value = row.Of(detail);
       const bool present = value != typename Row::Value{};
-      if (row.shared == Field::kStorageOp) {
-        row.Of(to) = value;
-      } else if (Keep(row.shared, present) &&
-                 (row.shared != Field::kStorageBytes || setting_.sizes.Exact())) {
+      const bool kept = row.shared == Field::kStorageOp ||
+                        (Keep(row.shared, present) &&
+                         (row.shared != Field::kStorageBytes || setting_.sizes.Exact()));
+      if (kept) {
         row.Of(to) = value;
       } else if constexpr (std::is_same_v<Row, StorageField<&FileOperation::size_bytes>>) {
         if (present && setting_.policy.Of(row.shared) == Action::kKeep) {

@@ -15,8 +15,8 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm_tiled(
   __local int a_m[TILE], b_n[TILE], a_k[DEPTH], b_k[DEPTH];
   const int x = get_local_id(0), y = get_local_id(1), worker = y * 16 + x;
   const long across = (g.N + TILE - 1) / TILE, down = (g.M + TILE - 1) / TILE;
-  const long row = (long)get_group_id(0) / across, z = row / down;
-  const int m_begin = row % down * TILE, n_begin = (long)get_group_id(0) % across * TILE;
+  const long tiles_row = (long)get_group_id(0) / across, z = tiles_row / down;
+  const int m_begin = tiles_row % down * TILE, n_begin = (long)get_group_id(0) % across * TILE;
   const int m_end = min(g.M, m_begin + TILE);
   if (g.triangle == 1 && n_begin >= m_end) return;  // the whole work-group
   const int k_start = g.triangle == 3 ? min(m_begin, g.K) : 0, k_end = g.triangle == 2 ? min(g.K, m_end) : g.K;

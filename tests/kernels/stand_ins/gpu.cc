@@ -128,7 +128,7 @@ cl_int Answer(const T& answer, std::size_t size, void* value, std::size_t* neede
   return AnswerBytes(&answer, sizeof(T), size, value, needed);
 }
 
-cl_int Answer(std::string text, std::size_t size, void* value, std::size_t* needed) {
+cl_int Answer(const std::string& text, std::size_t size, void* value, std::size_t* needed) {
   return AnswerBytes(text.c_str(), text.size() + 1, size, value, needed);
 }
 
@@ -206,7 +206,8 @@ cl_int CL_API_CALL EnqueueKernel(cl_command_queue queue, cl_kernel kernel, cl_ui
   }
   cl_device_id device = nullptr;
   cl_ulong local_bytes = 0;
-  beneath.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, nullptr);
+  beneath.clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device),  // NOLINT: of the handle
+                                &device, nullptr);
   beneath.clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local_bytes),
                                    &local_bytes, nullptr);
   if (local_bytes > kind.local_bytes) {
