@@ -10,8 +10,8 @@
 namespace reprise {
 
 // Once in a process. Usage error, the same on all ranks, where a launcher started several processes
-// and MPI joined none of them (the launcher is of another MPI): each would take itself for rank 0
-// of 1.
+// and this MPI joined none of them, because the launcher is of another MPI: each would run as rank
+// 0 of 1.
 [[nodiscard]] Result<std::unique_ptr<Communicator>> StartMpi(const CommandContext& context);
 
 }  // namespace reprise

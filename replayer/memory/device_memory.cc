@@ -10,7 +10,7 @@
 namespace reprise {
 namespace {
 
-// Why a buffer of the plan could not be had, for whom it is, and what may help.
+// Why a buffer of the plan was not granted, which node uses it first, and what may help.
 Error CannotAllocate(const MemoryPlan& plan, const Graph& graph, const DeviceInfo& device,
                      std::size_t buffer, std::int64_t before_bytes, const std::string& why) {
   const std::int64_t bytes = plan.buffer_bytes[buffer];

@@ -16,8 +16,8 @@ namespace reprise {
 // starts alike, and so does every iteration before which Restore() is called.
 class DeviceMemory final : public Bindings {
  public:
-  // Environment error if the device can't hold the plan: with its size, and with the buffer that
-  // could not be had and the first node that uses it. `graph` is the plan's.
+  // Environment error if the device can't hold the plan: with the plan's size, the buffer that was
+  // not granted, and the first node that uses it. `graph` is the plan's.
   static Result<std::unique_ptr<DeviceMemory>> Create(const MemoryPlan& plan, const Graph& graph,
                                                       Device& device);
   [[nodiscard]] Buffer* Find(std::int64_t incarnation) const override;

@@ -42,8 +42,8 @@ class RangeAt {
   std::int64_t element_;
 };
 
-// By several threads, each a part at a time: `values_from` of a part's first element gives the
-// function that makes the values of the part, in order, from their random bits.
+// Several threads fill the bytes, a part at a time. `values_from(first)` is a function that makes
+// the values of a part in order, each from its random bits; `first` is the part's first element.
 template <typename T, typename F>
 void FillAs(std::vector<std::byte>& bytes, std::uint64_t seed, F values_from) {
   constexpr std::size_t kPartElements = 1 << 18;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the unit tests with AddressSanitizer and UBSan and runs those that need no OpenCL driver
 # (drivers and MPI keep memory until exit, so leaks are not looked for).
-# By clang without optimisation: g++ took four to five times as long for the build, and the whole is what CI waits for.
+# clang without optimisation builds them in 6 minutes, g++ took 27; CI has 90 for all its steps.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
@@ -9,4 +9,4 @@ tests=(core costs timing et_schema converters share workload telemetry run machi
 cmake --preset asan >/dev/null
 ninja -C build-asan --quiet "${tests[@]/#/test_}"
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
-ctest --test-dir build-asan -j "$(nproc)" -R "^($(IFS='|' && echo "${tests[*]}"))\$" --output-on-failure
+ctest --test-dir build-asan -j "$(nproc)" -R "^($(IFS='|' && echo "${tests[*]}"))\$" --no-tests=error --output-on-failure

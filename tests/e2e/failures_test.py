@@ -98,7 +98,7 @@ class ReplayFailures(program.ConvertedTest):
         self.fail_everywhere(self.trace, USAGE, "'quick' is not a mode", args=("--ops", "gemm=quick"))
 
     def test_started_by_a_launcher_that_is_not_this_mpis(self):
-        """Each process would take itself for rank 0 of 1. What such a launcher sets, for one of its processes."""
+        """Each process would run as rank 0 of 1. The variables are those that such a launcher sets for one of them."""
         for launcher, variables in (("mpiexec", {"PMI_RANK": "0", "PMI_SIZE": "4", "MPI_LOCALRANKID": "0"}),
                                     ("torchrun", {"TORCHELASTIC_RUN_ID": "job", "RANK": "0", "WORLD_SIZE": "4", "LOCAL_RANK": "0"}),
                                     ("srun", {"SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4",

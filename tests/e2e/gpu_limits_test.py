@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What claims to be a GPU and has a GPU's limits: tests/kernels/stand_ins/gpu.cc, above PoCL. That every launch of the bundled
-captures fits a GPU is tests/cli/launches_test.cc's."""
+"""A stand-in for a GPU, with a GPU's names and limits: tests/kernels/stand_ins/gpu.cc, above PoCL. tests/cli/launches_test.cc checks
+that every launch of the bundled captures fits a GPU."""
 import pathlib
 import re
 
