@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
 #include <optional>
 #include <span>
@@ -13,6 +12,7 @@
 
 #include "core/shown_text.h"
 #include "core/utf8.h"
+#include "et_schema/column_builder.h"
 #include "et_schema/foreign_fields.h"
 #include "et_schema/message_reader.h"
 #include "et_schema/node.h"
@@ -23,7 +23,6 @@ namespace {
 
 // A file whose every node has attributes of its own is no table.
 constexpr std::size_t kMostColumns = 4096;
-constexpr std::uint64_t kUnsignedBit = std::uint64_t{1} << 63;
 constexpr std::uint64_t kNanosecondsPerMicrosecond = 1000;
 
 // A Node's fields, as ParseNode fills them.
@@ -48,154 +47,6 @@ struct MessageFields {
     storage.reset();
     unknown_fields = 0;
   }
-};
-
-// nullopt: columns do not hold such values.
-std::optional<ColumnKind> KindOf(const RawAttribute& attribute) {
-  switch (attribute.field) {
-    case 3:
-    case 5:
-      return ColumnKind::kReal;
-    case 27:
-      return ColumnKind::kBoolean;
-    case 29:
-      return ColumnKind::kText;
-    case 30:
-      return ColumnKind::kTextList;
-    case 31:
-      return ColumnKind::kBytes;
-    case 4:
-    case 6:
-    case 28:
-    case 32:
-      return std::nullopt;
-    default:
-      return attribute.IsList() ? ColumnKind::kIntegerList : ColumnKind::kInteger;
-  }
-}
-
-// Why a value does not fit its column; empty: it does.
-using Misfit = std::string_view;
-
-class ColumnBuilder {
- public:
-  ColumnBuilder(std::string_view name, ColumnKind kind) {
-    column_.name = name;
-    column_.kind = kind;
-    if (kind == ColumnKind::kText || kind == ColumnKind::kBytes || kind == ColumnKind::kTextList) {
-      column_.texts = std::make_unique<StringPool>();
-    }
-  }
-  [[nodiscard]] const std::string& name() const { return column_.name; }
-
-  void AddBits(std::uint32_t row, std::uint64_t bits) {
-    column_.rows.push_back(row);
-    column_.values.push_back(bits);
-  }
-  // A number of any sign, or one of std::uint64_t.
-  void AddNumber(std::uint32_t row, std::uint64_t bits, bool is_unsigned) {
-    const bool high = (bits & kUnsignedBit) != 0;
-    beyond_ = beyond_ || (high && is_unsigned);
-    negative_ = negative_ || (high && !is_unsigned);
-    AddBits(row, bits);
-  }
-  [[nodiscard]] Misfit AddText(std::uint32_t row, std::string_view text) {
-    const std::optional<std::uint64_t> number = Intern(text);
-    AddBits(row, number.value_or(0));
-    return number ? "" : "is not UTF-8";
-  }
-  [[nodiscard]] Misfit Add(std::uint32_t row, const RawAttribute& attribute) {
-    if (!column_.rows.empty() && column_.rows.back() == row) {
-      return "occurs twice";
-    }
-    if (KindOf(attribute) != column_.kind) {
-      return "has another type than in other nodes";
-    }
-    switch (column_.kind) {
-      case ColumnKind::kReal: {
-        double value = 0;
-        if (!attribute.AsDouble(value)) {
-          return "is no number";
-        }
-        AddBits(row, std::bit_cast<std::uint64_t>(value));
-        return {};
-      }
-      case ColumnKind::kBoolean:
-        AddBits(row, attribute.bits != 0 ? 1 : 0);
-        return {};
-      case ColumnKind::kText:
-      case ColumnKind::kBytes:
-        return AddText(row, attribute.bytes);
-      case ColumnKind::kIntegerList:
-        return AddIntegers(row, attribute);
-      case ColumnKind::kTextList:
-        return AddTexts(row, attribute);
-      default:
-        return AddInteger(row, attribute);
-    }
-  }
-
-  [[nodiscard]] Result<NodeColumn> Finish(std::uint64_t rows, const std::string& path) {
-    if (beyond_ && negative_) {
-      return BadInput(
-          fmt::format("{}: the attribute {} has values below 0 and values of 2^63 or more", path,
-                      ShownText(column_.name)));
-    }
-    column_.kind = beyond_ ? ColumnKind::kUnsigned : column_.kind;
-    if (column_.rows.size() == rows) {
-      column_.rows = {};
-    }
-    return std::move(column_);
-  }
-
- private:
-  // nullopt: a text that is none.
-  std::optional<std::uint64_t> Intern(std::string_view text) {
-    const std::size_t known = column_.texts->ends().size();
-    const StringPool::Id number = column_.texts->Intern(text);
-    const bool fits = number < known || column_.kind == ColumnKind::kBytes || IsValidUtf8(text);
-    return fits ? std::optional<std::uint64_t>(number) : std::nullopt;
-  }
-  [[nodiscard]] Misfit AddInteger(std::uint32_t row, const RawAttribute& attribute) {
-    constexpr std::array<std::uint32_t, 2> kUnsignedFields = {13, 21};  // uint64, fixed64
-    if (std::ranges::find(kUnsignedFields, attribute.field) != kUnsignedFields.end()) {
-      AddNumber(row, attribute.bits, true);
-      return {};
-    }
-    std::int64_t value = 0;
-    if (!attribute.AsInt(value)) {
-      return "is no number";
-    }
-    AddNumber(row, static_cast<std::uint64_t>(value), false);
-    return {};
-  }
-  [[nodiscard]] Misfit AddIntegers(std::uint32_t row, const RawAttribute& attribute) {
-    if (!attribute.AsInts(numbers_)) {
-      return "is a list of other values than integers below 2^63";
-    }
-    column_.elements.insert(column_.elements.end(), numbers_.begin(), numbers_.end());
-    AddBits(row, column_.elements.size());
-    return {};
-  }
-  [[nodiscard]] Misfit AddTexts(std::uint32_t row, const RawAttribute& attribute) {
-    if (!attribute.AsTexts(views_)) {
-      return "is no list of texts";
-    }
-    for (const std::string_view text : views_) {
-      const std::optional<std::uint64_t> number = Intern(text);
-      if (!number) {
-        return "is not UTF-8";
-      }
-      column_.elements.push_back(*number);
-    }
-    AddBits(row, column_.elements.size());
-    return {};
-  }
-
-  NodeColumn column_;
-  bool beyond_ = false, negative_ = false;
-  std::vector<std::int64_t> numbers_;
-  std::vector<std::string_view> views_;
 };
 
 // The nodes of a file one by one, with their attributes; errors with file and node.
