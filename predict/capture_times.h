@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "predict/simulator/calibrate.h"
+#include "predict/calibration/calibrate.h"
 
 namespace reprise {
 

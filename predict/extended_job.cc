@@ -9,6 +9,7 @@
 
 #include "predict/micro_batch_jobs.h"
 #include "predict/workload/schedule.h"
+#include "report/text/verdict_warnings.h"
 
 namespace reprise {
 namespace {
@@ -89,6 +90,9 @@ class Extension {
     out_.exposed_communication_ns = std::llround(out_.exposed_sum_ns / ranks);
     out_.bubble_ns = std::llround(out_.bubble_sum_ns / ranks);
     FinishShares();
+    out_.described["unknown_share"] = ShareOption(out_.unknown_share);
+    out_.described["default_share"] = ShareOption(out_.default_share);
+    out_.warnings = PredictionWarnings(out_.described);
     return fits_ ? std::optional(std::move(out_)) : std::nullopt;
   }
 

@@ -9,15 +9,20 @@
 namespace reprise {
 namespace {
 
-// The cost of a node's operation, and its dtype. The node is unchanged afterwards. Nothing for a
-// node without tensors.
-std::optional<std::pair<Cost, DType>> CostOfNode(Node& node) {
+struct CallWork {
+  Cost cost;
+  DType dtype = DType::kUnknown;
+  WorkShape shape;
+};
+
+// Of a node's operation. The node is unchanged afterwards. Nothing for a node without tensors.
+std::optional<CallWork> CallWorkOf(Node& node) {
   OpCall call{.name = node.op.empty() ? node.name : node.op};
   call.inputs.swap(node.inputs);
   call.outputs.swap(node.outputs);
-  std::optional<std::pair<Cost, DType>> found;
+  std::optional<CallWork> found;
   if (!TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty()) {
-    found.emplace(CostOf(call), ElementType(call));
+    found.emplace(CostOf(call), ElementType(call), WorkShapeOf(call));
   }
   call.inputs.swap(node.inputs);
   call.outputs.swap(node.outputs);
@@ -46,6 +51,7 @@ Result<OperatorWork> WorkOf(const Graph& graph, const Plan& plan, Graph::Index i
   if (work.known) {
     REPRISE_ASSIGN(const OpCall call, graph.Call(i));
     work.dtype = ElementType(call);
+    work.shape = WorkShapeOf(call);
   }
   return work;
 }
@@ -56,19 +62,20 @@ OperatorWork WorkOf(Node& node) {
   if (node.kind != OpKind::kWork || node.comm || IsStorage(node.type)) {
     return work;
   }
-  if (const auto found = CostOfNode(node)) {
-    work.flops = found->first.flops;
-    work.bytes = found->first.bytes;
+  if (const auto found = CallWorkOf(node)) {
+    work.flops = found->cost.flops;
+    work.bytes = found->cost.bytes;
     work.known = work.flops + work.bytes > 0;
-    work.dtype = work.known ? found->second : DType::kUnknown;
+    work.dtype = work.known ? found->dtype : DType::kUnknown;
+    work.shape = found->shape;
   }
   return work;
 }
 
 CostTable OperatorCosts() {
   return [](Node& node) -> OperationCost {
-    const auto found = CostOfNode(node);
-    return found ? OperationCost{found->first.flops, found->first.bytes} : OperationCost{};
+    const auto found = CallWorkOf(node);
+    return found ? OperationCost{found->cost.flops, found->cost.bytes} : OperationCost{};
   };
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@
 #include "predict/workload/job/facts.h"
 
 namespace reprise {
+
+// A share as a run's options have it: "0.4213".
+[[nodiscard]] std::string ShareOption(double share);
 
 // A device has less memory than its data sheet says. A job that leaves less than this share of it
 // may not fit.
@@ -80,10 +84,12 @@ struct PowerPrediction {
 };
 
 struct Prediction {
-  std::optional<Workload> job;        // nothing: of a set
-  std::vector<std::string> notes;     // which part of a set was simulated
-  std::vector<std::string> warnings;  // what must be said first, as the report says it
-  std::int64_t step_time_ns = 0;      // of the longest rank, mean of the steps
+  std::optional<Workload> job;                   // nothing: of a set
+  std::vector<std::string> notes;                // which part of a set was simulated
+  std::vector<std::string> warnings;             // what must be said first, as the report says it
+  std::map<std::string, std::string> described;  // a run's options (docs/run_format.md): what the
+                                                 // warnings are made of
+  std::int64_t step_time_ns = 0;                 // of the longest rank, mean of the steps
   std::optional<std::int64_t> step_time_recorded_ns;  // nothing: no times were recorded
   std::int64_t ranks = 0;
   std::int64_t classes = 0;  // of equal ranks, that were simulated

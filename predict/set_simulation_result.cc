@@ -41,6 +41,8 @@ std::optional<double> UtilizationOf(const JobFacts& facts, double flops, const D
 
 }  // namespace
 
+std::string ShareOption(double share) { return fmt::format("{:.4f}", share); }
+
 std::string SetSimulation::WithoutRate() const {
   return fmt::format("{}", fmt::join(without_rate_, ", "));
 }
@@ -73,9 +75,8 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
   if (summary_.without_time > 0) {
     described["nodes_without_time"] = std::to_string(summary_.without_time);
   }
-  const auto share = [](double value) { return fmt::format("{:.4f}", value); };
-  described["unknown_share"] = share(UnknownShare(summary_));
-  described["default_share"] = share(Share(summary_.by_default_ns, summary_.operations_ns));
+  described["unknown_share"] = ShareOption(UnknownShare(summary_));
+  described["default_share"] = ShareOption(Share(summary_.by_default_ns, summary_.operations_ns));
   for (const SlowRank& slow : machine_.options.slow_ranks) {
     described[fmt::format("slow.{}", slow.rank)] = fmt::format("{}", slow.factor);
   }
@@ -92,7 +93,7 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
     const DeviceModel& device = machine_.options.to->device;
     const auto step_ns = static_cast<double>(*step_ns_);
     if (const auto mfu = UtilizationOf(*job_, job_->model_flops, device, step_ns)) {
-      described["mfu"] = share(*mfu);
+      described["mfu"] = ShareOption(*mfu);
     }
     described[job_->tokens > 0 ? "tokens" : "samples"] =
         std::to_string(job_->tokens > 0 ? job_->tokens : job_->samples);
@@ -119,7 +120,9 @@ void SetSimulation::AddJobFacts(Prediction& prediction) const {
 
 Result<Prediction> SetSimulation::Predict(const std::string& run) const {
   const std::optional<MachineModel>& to = machine_.options.to;
-  Prediction prediction{.warnings = PredictionWarnings(Describe()),
+  std::map<std::string, std::string> described = Describe();
+  Prediction prediction{.warnings = PredictionWarnings(described),
+                        .described = std::move(described),
                         .step_time_ns = step_ns_.value_or(0),
                         .ranks = ranks_,
                         .classes = classes_,

@@ -1,5 +1,5 @@
-// reprise calibrate: a machine's efficiencies, fitted to captures.
-#include "predict/simulator/calibrate.h"
+// reprise calibrate: a machine's efficiencies, fitted to captures and tables of kernels.
+#include "predict/calibration/calibrate.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cli/predict/calibrate_tables.h"
 #include "cli/program/commands.h"
 #include "cli/program/show_json.h"
 #include "core/counted.h"
@@ -22,7 +23,7 @@ namespace reprise {
 namespace {
 
 struct CalibrateFlags {
-  std::vector<std::string> captures;
+  std::vector<std::string> inputs, columns;
   std::string output, machine, name;
   bool force = false, json = false;
 };
@@ -147,8 +148,8 @@ double UnknownPart(std::span<const CaptureTimes> captures) {
   return all > 0 ? 1 - known / all : 0;
 }
 
-void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTimes> captures,
-                          std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
+Json CalibrationJson(const MachineModel& machine, std::span<const CaptureTimes> captures,
+                     std::span<const SumsByClass> left_out, const CalibrationErrors& errors) {
   Json json = {{"machine", machine.name},
                {"calibrated_on", machine.calibration->on},
                {"points", std::llround(machine.calibration->points->value)},
@@ -167,7 +168,7 @@ void PrintCalibrationJson(const MachineModel& machine, std::span<const CaptureTi
   for (const auto& [op_class, of_class] : errors.by_class) {
     json["classes"][std::string(Name(op_class))] = of_class;
   }
-  ShowJson(json, 2);
+  return json;
 }
 
 void PrintErrorRow(std::string_view name, double share, const MeanErrors& errors) {
@@ -209,17 +210,19 @@ void PrintCalibration(const MachineModel& machine, std::span<const CaptureTimes>
   }
 }
 
-Result<int> Calibrate(const CalibrateFlags& flags) {
-  if (!flags.output.ends_with(".json")) {
-    return UsageError(
-        fmt::format("-o {}: a machine file's name ends in .json", ShownText(flags.output)));
-  }
-  REPRISE_ASSIGN(OutputFile output, OutputFile::Create(flags.output, flags.force));
+// What the captures say, and what they are of.
+struct ReadCaptures {
   std::vector<CaptureTimes> captures;
   std::set<std::string> devices;
   bool streams = false;
-  for (const std::string& path : flags.captures) {
-    REPRISE_ASSIGN(ReadCapture capture, ReadCaptureTimes(path, flags.output));
+};
+
+Result<ReadCaptures> ReadAllCaptures(const std::vector<std::string>& paths,
+                                     const std::string& scratch) {
+  ReadCaptures read;
+  auto& [captures, devices, streams] = read;
+  for (const std::string& path : paths) {
+    REPRISE_ASSIGN(ReadCapture capture, ReadCaptureTimes(path, scratch));
     if (!captures.empty() && capture.streams != streams) {
       return BadInput(
           fmt::format("{} is of {}, the captures before it are not; calibrate each by "
@@ -241,23 +244,67 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
         return UsageError(fmt::format(
             "{} and {} hold the same recording: the error of a capture is predicted from the "
             "others, and it must not be among them; give each once",
-            ShownText(flags.captures[i]), ShownText(path)));
+            ShownText(paths[i]), ShownText(path)));
       }
     }
     streams = capture.streams;
     devices.merge(capture.devices);
     captures.push_back(std::move(capture.times));
   }
-  REPRISE_ASSIGN(const MachineModel base, BaseMachine(flags, devices, streams));
-  REPRISE_ASSIGN(MachineModel fitted, FitMachine(base, captures));
-  REPRISE_ASSIGN(const std::vector<SumsByClass> left_out, LeaveOneOut(base, captures));
-  fitted.name = flags.name.empty() ? base.name + "-calibrated" : flags.name;
-  const MachineModel machine = Calibrated(std::move(fitted), captures, left_out);
+  return read;
+}
+
+Result<int> Calibrate(const CalibrateFlags& flags) {
+  if (!flags.output.ends_with(".json")) {
+    return UsageError(
+        fmt::format("-o {}: a machine file's name ends in .json", ShownText(flags.output)));
+  }
+  std::vector<std::string> captures;
+  std::vector<std::string> tables;
+  for (const std::string& input : flags.inputs) {
+    (IsKernelTable(input) ? tables : captures).push_back(input);
+  }
+  if (captures.empty() && flags.machine.empty()) {
+    return UsageError("a table of kernels does not name its device: give the machine by --machine");
+  }
+  if (tables.empty() && !flags.columns.empty()) {
+    return UsageError("--columns is for tables of kernels (.csv), and none is given");
+  }
+  REPRISE_ASSIGN(OutputFile output, OutputFile::Create(flags.output, flags.force));
+  REPRISE_ASSIGN(const ReadCaptures read, ReadAllCaptures(captures, flags.output));
+  MachineModel base;
+  if (captures.empty()) {
+    REPRISE_ASSIGN(base, LoadMachine(flags.machine));
+  } else {
+    REPRISE_ASSIGN(base, BaseMachine(flags, read.devices, read.streams));
+  }
+  REPRISE_ASSIGN(const std::vector<FittedTable> fitted_tables,
+                 FitTables(base.device, tables, flags.columns));
+  MachineModel machine = base;
+  std::vector<SumsByClass> left_out;
+  if (!captures.empty()) {
+    REPRISE_ASSIGN(machine, FitMachine(base, read.captures));
+    REPRISE_ASSIGN(left_out, LeaveOneOut(base, read.captures));
+    machine = Calibrated(std::move(machine), read.captures, left_out);
+  }
+  TakeTables(fitted_tables, machine);
+  machine.name = flags.name.empty() ? base.name + "-calibrated" : flags.name;
   output.stream() << ToJson(machine).dump(2) << '\n';
   REPRISE_TRY(output.Commit());
-  const CalibrationErrors errors = ErrorsOf(left_out);
-  flags.json ? PrintCalibrationJson(machine, captures, left_out, errors)
-             : PrintCalibration(machine, captures, left_out, errors);
+  if (flags.json) {
+    Json json = captures.empty()
+                    ? Json{{"machine", machine.name}}
+                    : CalibrationJson(machine, read.captures, left_out, ErrorsOf(left_out));
+    json["tables"] = TablesJson(fitted_tables);
+    ShowJson(json, 2);
+    return 0;
+  }
+  if (!captures.empty()) {
+    PrintCalibration(machine, read.captures, left_out, ErrorsOf(left_out));
+  }
+  if (!tables.empty()) {
+    PrintTables(fitted_tables);
+  }
   return 0;
 }
 
@@ -266,12 +313,16 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
 CommandBody RegisterCalibrate(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<CalibrateFlags>();
   app.description(
-      "Fit a machine's efficiencies to captures with shapes, for simulate "
-      "(docs/simulation.md)");
-  app.add_option("CAPTURE", flags->captures,
-                 "trace sets, or captures that `reprise convert` reads, of one device; two or more "
-                 "show the error")
+      "Fit a machine's efficiencies to captures with shapes (docs/simulation.md), or to tables of "
+      "measured kernels (docs/kernel_tables.md)");
+  app.add_option(
+         "INPUT", flags->inputs,
+         "trace sets, or captures that `reprise convert` reads, of one device, of which two "
+         "or more show the error; or tables of kernels, .csv or .csv.gz, one for a class")
       ->required();
+  app.add_option("--columns", flags->columns,
+                 "file that says which column of a table is what, tried before the built-in ones; "
+                 "more than one may be given");
   app.add_option("-o,--output", flags->output, "machine file to write, NAME.json")->required();
   app.add_option("--machine", flags->machine,
                  "name or file of the machine that the captures are of (default: by the device's "

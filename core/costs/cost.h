@@ -25,6 +25,7 @@
 #pragma once
 
 #include "core/value.h"
+#include "core/work_shape.h"
 
 namespace reprise {
 
@@ -52,6 +53,10 @@ struct Cost {
 
 // False: CostOf estimates.
 [[nodiscard]] bool HasCostRule(const OpCall& call);
+
+// Leading dimensions of A are rows of the product where B is one matrix, and batches where B has
+// them too. Thread-safe.
+[[nodiscard]] WorkShape WorkShapeOf(const OpCall& call);
 
 // Operations for each element of what the operator table names with `op=`; a name that
 // core/costs/formulas.def lacks is a mistake in one of these files, and gives 0.

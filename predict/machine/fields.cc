@@ -40,6 +40,18 @@ class FieldList {
     Optional(std::move(path), Dimension::kRatio, number);
     fields_.back().largest_ratio = kLargestPart;
   }
+  void Shape(const std::string& at, ShapeParts& shape) {
+    // A size beyond all operations' would be another unit's number.
+    constexpr double kLargestHalf = 65536;
+    for (const auto& [name, number] : {std::pair("half_m", &shape.half_m),
+                                       {"half_n", &shape.half_n},
+                                       {"half_k", &shape.half_k}}) {
+      Optional(at + name, Dimension::kRatio, *number);
+      fields_.back().largest_ratio = kLargestHalf;
+    }
+    Optional(at + "waves", Dimension::kRatio, shape.waves);
+    Optional(at + "backward", Dimension::kRatio, shape.backward);
+  }
   void Bandwidth(std::string path, LinkLevel& link) {
     fields_.push_back({std::move(path), Dimension::kBandwidth, nullptr, &link.bytes_per_second,
                        std::nullopt, &link});
@@ -92,6 +104,7 @@ void AddDevice(DeviceModel& device, FieldList& list) {
   list.Required("device.memory.bandwidth", Dimension::kBandwidth, device.memory_bytes_per_second);
   AddFormats("device", Dimension::kRate, device.matrix_flops_per_second,
              device.vector_flops_per_second, list);
+  list.Optional("device.multiprocessors", Dimension::kCount, device.multiprocessors);
   list.Defaulted("device.efficiency.gemm", Dimension::kRatio, device.gemm_efficiency,
                  {0.7, "1", kNoFit});
   list.Defaulted("device.efficiency.attention", Dimension::kRatio, device.attention_efficiency,
@@ -104,11 +117,13 @@ void AddDevice(DeviceModel& device, FieldList& list) {
     const std::string at = fmt::format("device.classes.{}.", Name(of_class.op_class));
     list.Part(at + "rate", of_class.parts.rate);
     list.Part(at + "memory", of_class.parts.memory);
+    list.Shape(at, of_class.shape);
     list.Optional(at + "start", Dimension::kTime, of_class.start_ns);
     for (ClassEfficiency::OfType& of_type : of_class.types) {
       const std::string type = fmt::format("{}types.{}.", at, Name(of_type.dtype));
       list.Part(type + "rate", of_type.parts.rate);
       list.Part(type + "memory", of_type.parts.memory);
+      list.Shape(type, of_type.shape);
     }
   }
   const bool launches = device.kind == DeviceKind::kGpu;

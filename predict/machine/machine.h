@@ -59,16 +59,28 @@ struct ReachedParts {
   OptionalNumber rate, memory;
 };
 
+// How the rate of products and attention falls with their sizes (predict/simulator/operator_times.h
+// has the formula). Absent: it does not.
+struct ShapeParts {
+  OptionalNumber half_m, half_n, half_k;  // of such a size, an operation reaches half of the rate
+  OptionalNumber waves;                   // part of a product that takes whole waves of tiles
+  OptionalNumber backward;                // rate of attention's backward over its forward's
+
+  [[nodiscard]] bool empty() const { return !half_m && !half_n && !half_k && !waves && !backward; }
+};
+
 // Of one class of operations, and where it matters of single types. What is absent here is as for
 // the device: its efficiencies, and no time to start.
 struct ClassEfficiency {
   OpClass op_class = OpClass::kOther;
   ReachedParts parts;
+  ShapeParts shape;
   // Added to the roofline's time: an operation whose work takes as long reaches half of the parts.
   OptionalNumber start_ns;
   struct OfType {
     DType dtype = DType::kUnknown;
     ReachedParts parts;
+    ShapeParts shape;  // empty: the class's
   };
   std::vector<OfType> types;
 };
@@ -107,6 +119,7 @@ struct DeviceModel {
   // Dense, not sparse. Absent: the device has no such units.
   std::array<OptionalNumber, kRateFormats> matrix_flops_per_second;
   std::array<OptionalNumber, kRateFormats> vector_flops_per_second;
+  OptionalNumber multiprocessors;
   // Of the peak, what large operations reach. `memory`: of the memory's bandwidth, by operations
   // that it bounds.
   SourcedNumber gemm_efficiency, attention_efficiency, conv_efficiency, memory_efficiency;

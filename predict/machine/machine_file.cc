@@ -181,7 +181,7 @@ class Reader {
           return BadInput(fmt::format("device.classes.{}.types.{}: expected a type, as bfloat16",
                                       name, ShownText(type)));
         }
-        of_class.types.push_back({dtype, {}});
+        of_class.types.push_back({.dtype = dtype});
       }
       machine_.device.classes.push_back(std::move(of_class));
     }

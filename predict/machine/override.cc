@@ -74,6 +74,31 @@ void FollowNode(double before, MachineModel& machine) {
   }
 }
 
+// What is set for the device, or for a class, stands instead of what its classes, or its types,
+// have of their own: a number that is given has an effect.
+void FollowEfficiency(std::string_view path, DeviceModel& device) {
+  for (ClassEfficiency& of_class : device.classes) {
+    const std::string of_device = fmt::format("device.efficiency.{}", Name(of_class.op_class));
+    const std::string at = fmt::format("device.classes.{}.", Name(of_class.op_class));
+    const bool all_rates = path == of_device;
+    const bool all_memory = path == "device.efficiency.memory";
+    if (all_rates) {
+      of_class.parts.rate.reset();
+    }
+    if (all_memory) {
+      of_class.parts.memory.reset();
+    }
+    for (ClassEfficiency::OfType& of_type : of_class.types) {
+      if (all_rates || path == at + "rate") {
+        of_type.parts.rate.reset();
+      }
+      if (all_memory || path == at + "memory") {
+        of_type.parts.memory.reset();
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Status Override(MachineModel& machine, const std::string& assignment) {
@@ -113,6 +138,8 @@ Status Override(MachineModel& machine, const std::string& assignment) {
       FollowClock(value_before, machine);
     } else if (path == "node.devices") {
       FollowNode(value_before, machine);
+    } else {
+      FollowEfficiency(path, machine.device);
     }
     return {};
   }

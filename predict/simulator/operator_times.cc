@@ -1,6 +1,8 @@
 #include "predict/simulator/operator_times.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -13,11 +15,23 @@ const SourcedNumber& RateOf(const DeviceModel& device, const OperatorWork& work,
   return peak != nullptr ? *peak : *PeakRate(device, DType::kFloat32, false, false);
 }
 
+// Tiles that a product's result is cut into: 128 x 256 elements, the largest that cuBLAS's kernels
+// of Ampere and later use (their names end in 128x256), along the side that needs fewer.
+double TilesOf(const WorkShape& shape) {
+  constexpr double kShort = 128;
+  constexpr double kLong = 256;
+  const auto tiles = [&](double rows, double columns) {
+    return std::ceil(shape.m / rows) * std::ceil(shape.n / columns);
+  };
+  return shape.batch * std::min(tiles(kShort, kLong), tiles(kLong, kShort));
+}
+
 // What bounds an operation; `rate` is absent where the peak is taken as it is.
 struct Reached {
   const SourcedNumber* rate = nullptr;
   const SourcedNumber* memory = nullptr;
   double start_ns = 0;
+  double shape_factor = 1;
 };
 
 double ValueOf(const SourcedNumber* number) { return number != nullptr ? number->value : 1; }
@@ -27,7 +41,7 @@ void Prefer(const OptionalNumber& number, const SourcedNumber*& instead_of) {
 }
 
 Reached ReachedBy(const DeviceModel& device, const OperatorWork& work) {
-  Reached reached{MatrixEfficiency(device, work.op_class), &device.memory_efficiency, 0};
+  Reached reached{MatrixEfficiency(device, work.op_class), &device.memory_efficiency};
   const ClassEfficiency* const of_class = FindClass(device, work.op_class);
   if (of_class == nullptr) {
     return reached;
@@ -35,10 +49,13 @@ Reached ReachedBy(const DeviceModel& device, const OperatorWork& work) {
   reached.start_ns = of_class->start_ns ? of_class->start_ns->value : 0;
   Prefer(of_class->parts.rate, reached.rate);
   Prefer(of_class->parts.memory, reached.memory);
+  const ShapeParts* shape = &of_class->shape;
   if (const ClassEfficiency::OfType* of_type = FindType(*of_class, work.dtype)) {
     Prefer(of_type->parts.rate, reached.rate);
     Prefer(of_type->parts.memory, reached.memory);
+    shape = of_type->shape.empty() ? shape : &of_type->shape;
   }
+  reached.shape_factor = ShapeFactor(device, *shape, work.shape);
   return reached;
 }
 
@@ -50,7 +67,7 @@ void AddStarts(const DeviceModel& from, DeviceModel& to) {
     const auto at = std::ranges::find_if(
         to.classes, [&](const auto& own) { return own.op_class == of_class.op_class; });
     if (at == to.classes.end()) {
-      to.classes.push_back({of_class.op_class, {}, of_class.start_ns, {}});
+      to.classes.push_back({.op_class = of_class.op_class, .start_ns = of_class.start_ns});
     } else if (!at->start_ns) {
       at->start_ns = of_class.start_ns;
     }
@@ -58,6 +75,33 @@ void AddStarts(const DeviceModel& from, DeviceModel& to) {
 }
 
 }  // namespace
+
+double WavesFactor(const DeviceModel& device, const WorkShape& shape) {
+  if (shape.kind != WorkShapeKind::kProduct || !device.multiprocessors) {
+    return 1;
+  }
+  const double waves = TilesOf(shape) / device.multiprocessors->value;
+  return waves > 1 ? std::ceil(waves) / waves : 1;
+}
+
+double ShapeFactor(const DeviceModel& device, const ShapeParts& parts, const WorkShape& shape) {
+  double factor = 1;
+  if (shape.kind == WorkShapeKind::kNone) {
+    return factor;
+  }
+  const std::pair<const OptionalNumber*, double> halves[] = {
+      {&parts.half_m, shape.m}, {&parts.half_n, shape.n}, {&parts.half_k, shape.k}};
+  for (const auto& [half, size] : halves) {
+    factor *= *half ? 1 + (*half)->value / size : 1;
+  }
+  if (parts.waves) {
+    factor *= 1 + parts.waves->value * (WavesFactor(device, shape) - 1);
+  }
+  if (parts.backward && shape.kind == WorkShapeKind::kAttentionBackward) {
+    factor /= parts.backward->value;
+  }
+  return factor;
+}
 
 TimeSource TimeSourceOf(NumberSource source) {
   switch (source) {
@@ -92,7 +136,7 @@ RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work) {
       source = number;
     }
   };
-  take(work.flops / (rate * ValueOf(reached.rate)) * kSecondNs,
+  take(work.flops * reached.shape_factor / (rate * ValueOf(reached.rate)) * kSecondNs,
        matrix ? TimeBound::kMatrix : TimeBound::kVector, reached.rate);
   take(work.bytes / (device.memory_bytes_per_second.value * ValueOf(reached.memory)) * kSecondNs,
        TimeBound::kMemory, reached.memory);

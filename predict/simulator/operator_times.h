@@ -6,6 +6,7 @@
 #include "core/dtype.h"
 #include "core/operators.h"
 #include "core/records.h"
+#include "core/work_shape.h"
 #include "predict/machine/machine.h"
 
 namespace reprise {
@@ -17,6 +18,7 @@ struct OperatorWork {
   double flops = 0;
   double bytes = 0;    // each operand read once, each result written once
   bool known = false;  // false: the trace does not say
+  WorkShape shape;     // of products and attention, where the arguments say it
   bool operator==(const OperatorWork&) const = default;
 };
 
@@ -37,10 +39,22 @@ struct RooflineTime {
 // The longest of: FLOPs at the peak rate of the units that compute them, bytes at the memory's
 // bandwidth, each times the part that operations of this class and type reach (of the type, else of
 // the class, else the device's efficiency), and the class's start added; and the least time of a
-// kernel. Products (gemm, attention, conv) run on matrix units, float32 convolutions as tf32 where
-// the device has it, as cuDNN does by default. A type that the device has no rate for runs at
-// float32's.
+// kernel. Where the operation has a shape and its class (or type) numbers for it, the FLOPs' time
+// is longer by ShapeFactor. Products (gemm, attention, conv) run on matrix units, float32
+// convolutions as tf32 where the device has it, as cuDNN does by default. A type that the device
+// has no rate for runs at float32's.
 [[nodiscard]] RooflineTime RooflineOf(const DeviceModel& device, const OperatorWork& work);
+
+// How much longer FLOPs of this shape take than those of a large operation; 1 or more but for
+// attention's backward. The product of 1 + half / size over the sizes that have a `half` (an
+// operation of that size reaches half of the rate); 1 + waves (w - 1), where a product's tiles fill
+// the multiprocessors' last wave by 1 / w; and of attention's backward, 1 / backward.
+[[nodiscard]] double ShapeFactor(const DeviceModel& device, const ShapeParts& parts,
+                                 const WorkShape& shape);
+
+// w / (waves of tiles) with w the next whole number, of a product on the device's multiprocessors;
+// 1 of other shapes, and where the device's number of them is unknown.
+[[nodiscard]] double WavesFactor(const DeviceModel& device, const WorkShape& shape);
 
 // For ratios of the two: a class's start that one device lacks is taken to be the other's. Without
 // it a small operation would have no time on one of them.

@@ -468,6 +468,31 @@ TEST(Override, AnotherHighestClockTakesRatesAndEnergiesAlong) {
   EXPECT_TRUE(CheckMachine(machine, "x"));
 }
 
+// What is set for the device stands instead of what its classes have of their own.
+TEST(Override, AGivenEfficiencyHasAnEffect) {
+  const auto with = [](const std::string& assignment) {
+    MachineModel machine = *LoadMachine("h100-hgx");
+    ClassEfficiency* const gemm = &machine.device.classes.at(0);
+    EXPECT_EQ(gemm->op_class, OpClass::kGemm);
+    gemm->types.push_back({.dtype = DType::kBFloat16, .parts = gemm->parts});
+    EXPECT_TRUE(Override(machine, assignment)) << assignment;
+    return machine.device.classes;
+  };
+  const std::vector<ClassEfficiency> gemm_given = with("device.efficiency.gemm=0.5");
+  EXPECT_FALSE(gemm_given[0].parts.rate);
+  EXPECT_FALSE(gemm_given[0].types[0].parts.rate);
+  EXPECT_TRUE(gemm_given[0].parts.memory);
+  EXPECT_TRUE(gemm_given[1].parts.rate);  // of attention
+  for (const ClassEfficiency& of_class : with("device.efficiency.memory=0.5")) {
+    EXPECT_FALSE(of_class.parts.memory);
+    EXPECT_TRUE(of_class.parts.rate);
+  }
+  const std::vector<ClassEfficiency> class_given = with("device.classes.gemm.rate=0.5");
+  EXPECT_DOUBLE_EQ(class_given[0].parts.rate->value, 0.5);
+  EXPECT_FALSE(class_given[0].types[0].parts.rate);
+  EXPECT_TRUE(class_given[0].types[0].parts.memory);
+}
+
 TEST(Override, ANodeOfOtherDevicesIsWhole) {
   for (const std::string& name : MachineNames()) {
     for (const char* devices : {"1", "2", "4", "16"}) {

@@ -191,6 +191,8 @@ inline MachineModel BuiltIn(const std::string& name) { return *LoadMachine(name)
 // Every float32 operation takes as many ns as it has FLOPs, and nothing else takes time.
 inline MachineModel Ideal() {
   MachineModel machine = BuiltIn("h100-hgx");
+  machine.device.classes.clear();
+  machine.device.beside_compute.value = machine.device.beside_memory.value = 1;
   machine.device.vector_flops_per_second[static_cast<int>(RateFormat::kFloat32)]->value = 1e9;
   machine.device.kernel_least_ns.value = machine.device.launch_latency_ns.value = 0;
   machine.host.launch_ns.value = machine.collectives.start_ns.value = 0;

@@ -1,4 +1,4 @@
-#include "predict/simulator/least_squares.h"
+#include "predict/calibration/least_squares.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Fits of machines that are known: the captures are computed from their numbers.
-#include "predict/simulator/calibrate.h"
+#include "predict/calibration/calibrate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "predict/calibration/least_squares.h"
 #include "predict/machine/catalogue.h"
 #include "predict/machine/machine_file.h"
-#include "predict/simulator/least_squares.h"
 
 namespace reprise {
 namespace {

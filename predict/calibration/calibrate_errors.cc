@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predict/simulator/calibrate.h"
+#include "predict/calibration/calibrate.h"
 
 namespace reprise {
 namespace {

@@ -1,4 +1,4 @@
-#include "predict/simulator/calibrate.h"
+#include "predict/calibration/calibrate.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <map>
 
 #include "core/counted.h"
+#include "predict/calibration/least_squares.h"
 #include "predict/simulator/device_operations.h"
-#include "predict/simulator/least_squares.h"
 
 namespace reprise {
 namespace {

@@ -1,0 +1,31 @@
+// Which column of a table of kernels is what: small JSON files (docs/kernel_tables.md).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/operators.h"
+#include "core/result.h"
+
+namespace reprise {
+
+struct TableColumns {
+  std::string file;  // where it was read
+  OpClass op_class = OpClass::kOther;
+  // What a class needs ("m", "type", "time", …) → the table's column.
+  std::map<std::string, std::string> names;
+  double ns_per_unit = 1;
+  std::map<std::string, DType> types;  // the table's word → type
+};
+
+// Bad input: no such file, no file of columns, a member that is missing or unknown.
+[[nodiscard]] Result<TableColumns> ReadTableColumns(std::string_view text,
+                                                    const std::string& origin);
+// Of the files named, then the built-in ones.
+[[nodiscard]] Result<std::vector<TableColumns>> AllTableColumns(
+    const std::vector<std::string>& files);
+
+}  // namespace reprise
