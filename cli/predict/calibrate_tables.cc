@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "core/counted.h"
 #include "core/shown_text.h"
@@ -29,11 +30,12 @@ Result<std::vector<FittedTable>> FitTables(const DeviceModel& device,
 }
 
 void TakeTables(std::span<const FittedTable> tables, MachineModel& machine) {
-  for (const auto& [table, fit] : tables) {
-    std::erase_if(machine.device.classes, [&](const ClassEfficiency& of_class) {
-      return of_class.op_class == fit.of_class.op_class;
+  for (const FittedTable& fitted : tables) {
+    const ClassEfficiency& own = fitted.fit.of_class;
+    std::erase_if(machine.device.classes, [&own](const ClassEfficiency& of_class) {
+      return of_class.op_class == own.op_class;
     });
-    machine.device.classes.push_back(fit.of_class);
+    machine.device.classes.push_back(own);
   }
 }
 
@@ -67,11 +69,13 @@ void PrintTables(std::span<const FittedTable> tables) {
              "large", "left out", "constant", "peaks");
   for (const auto& [table, fit] : tables) {
     for (const TableErrors& errors : fit.errors) {
-      const auto percent = [](double part) { return fmt::format("{:.1f} %", 100 * part); };
+      const auto percent = [](std::optional<double> part) {
+        return part ? fmt::format("{:.1f} %", 100 * *part) : "-";
+      };
       fmt::print("{:<11}{:<15}{:>9}{:>9}{:>9}{:>10}{:>10}{:>9}\n", Name(table.op_class),
                  Name(errors.dtype), errors.rows, percent(errors.fitted),
-                 errors.fitted_large ? percent(*errors.fitted_large) : "-",
-                 percent(errors.left_out), percent(errors.constant), percent(errors.peaks));
+                 percent(errors.fitted_large), percent(errors.left_out), percent(errors.constant),
+                 percent(errors.peaks));
     }
   }
   for (const auto& [table, fit] : tables) {

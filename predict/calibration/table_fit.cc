@@ -163,6 +163,7 @@ LeftOut LeaveValuesOut(std::span<const Row> rows, OpClass op_class) {
       }
       const Numbers numbers = Fitted(seen, op_class);
       std::vector<double> ratios;
+      ratios.reserve(seen.size());
       for (const Row& row : seen) {
         ratios.push_back(row.row->ns / PeaksNs(row));
       }
@@ -224,8 +225,8 @@ class TypeFit {
     errors_.peaks = MedianOf(std::move(peaks));
     errors_.fitted_large = Median(large);
     LeftOut left_out = LeaveValuesOut(rows_, op_class);
-    errors_.left_out = MedianOf(std::move(left_out.model));
-    errors_.constant = MedianOf(std::move(left_out.constant));
+    errors_.left_out = Median(left_out.model);
+    errors_.constant = Median(left_out.constant);
     return {};
   }
 
@@ -233,9 +234,10 @@ class TypeFit {
   [[nodiscard]] double start_ns() const { return std::exp(numbers_[kStart]); }
   [[nodiscard]] SourcedNumber Sourced(double value, const char* unit) const {
     return {value, unit, NumberSource::kFitted,
-            fmt::format("{} of {}, type {}; median error {:.1f} % of sizes left out",
+            fmt::format("{} of {}, type {}; median error {:.1f} % of {}",
                         Counted(errors_.rows, "row"), table_.name, Name(errors_.dtype),
-                        100 * errors_.left_out)};
+                        100 * errors_.left_out.value_or(errors_.fitted),
+                        errors_.left_out ? "sizes left out" : "these rows")};
   }
   [[nodiscard]] ClassEfficiency::OfType Parts() const {
     // predict/machine/fields.cc: what they may be at most.

@@ -23,10 +23,11 @@ struct TableErrors {
   // value of m, n or k no fitted row has: a fifth of the values of each left out, by turns.
   double fitted = 0;
   std::optional<double> fitted_large;
-  double left_out = 0;
-  // Null models, likewise left out: one efficiency of the peak, or of the bandwidth where that
-  // binds; and the peaks as they are.
-  double constant = 0, peaks = 0;
+  // Nothing where no size has five values.
+  std::optional<double> left_out;
+  // Null models: one constant for all, likewise left out; and the peaks as they are.
+  std::optional<double> constant;
+  double peaks = 0;
 };
 
 struct TableFit {

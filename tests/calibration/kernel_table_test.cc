@@ -178,8 +178,8 @@ TEST(TableFit, FindsTheNumbersOfAKnownDevice) {
   EXPECT_NEAR(gemm.start_ns->value, 3'000, 300);
   EXPECT_EQ(gemm.parts.rate->source, NumberSource::kFitted);
   ASSERT_EQ(fit->errors.size(), 1U);
-  EXPECT_LT(fit->errors[0].left_out, 0.02);
-  EXPECT_GT(fit->errors[0].constant, 0.2);
+  EXPECT_LT(fit->errors[0].left_out.value_or(1), 0.02);
+  EXPECT_GT(fit->errors[0].constant.value_or(0), 0.2);
   EXPECT_EQ(fit->errors[0].outliers, 0U);
 }
 
@@ -191,7 +191,23 @@ TEST(TableFit, OddRowsAreLeftOutAndCounted) {
   const auto fit = FitTable(known, table);
   ASSERT_TRUE(fit) << fit.error().message;
   EXPECT_EQ(fit->errors[0].outliers, 2U);
-  EXPECT_LT(fit->errors[0].left_out, 0.02);
+  EXPECT_LT(fit->errors[0].left_out.value_or(1), 0.02);
+}
+
+// Absent is not zero: of four values of each size, none can be left out.
+TEST(TableFit, AnErrorThatCannotBeMeasuredIsNone) {
+  const DeviceModel known = KnownDevice();
+  KernelTable table = TableOn(known);
+  std::erase_if(table.rows, [](const KernelRow& row) {
+    const WorkShape& shape = row.work.shape;
+    return shape.m > 2000 || shape.n > 10'000 || shape.k > 10'000;
+  });
+  ASSERT_GE(table.rows.size(), 50U);
+  const auto fit = FitTable(known, table);
+  ASSERT_TRUE(fit) << fit.error().message;
+  EXPECT_FALSE(fit->errors[0].left_out);
+  EXPECT_FALSE(fit->errors[0].constant);
+  EXPECT_THAT(fit->of_class.parts.rate->reference, HasSubstr("of these rows"));
 }
 
 TEST(TableFit, Refusals) {

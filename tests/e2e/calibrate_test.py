@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """reprise calibrate and reprise machine measure, and simulations on the machines that they write."""
+import gzip
 import json
 import sqlite3
 import sys
@@ -133,6 +134,61 @@ class CalibrateTest(ProgramTest):
                 self.assertEqual(list(self.dir.glob("out.json*")), [])
         self.run_program("calibrate", trace, "--machine", base, "-o", self.dir / "name", expect=2)
         self.run_program("calibrate", "-o", out, expect=2)
+
+    def product_table(self, name="gemm.csv.gz", rate=0.5):
+        """Products on an H100 that reach `rate` of the peak, and half of it at k = 200; 4 us to start."""
+        rows = ["gemm_dtype,m,n,k,time_ms"]
+        for m in (256, 1000, 2048, 4096, 8192):
+            for n in (512, 1024, 3000, 8192, 16384):
+                for k in (256, 1024, 4096, 8192, 12288):
+                    ns = 4000 + max(2 * m * n * k * (1 + 200 / k) / (989.4e3 * rate), 2 * (m * k + k * n + m * n) / 3350)
+                    rows.append(f"bfloat16,{m},{n},{k},{ns * 1e-6:.9g}")
+        path = self.dir / name
+        with gzip.open(path, "wt") as out:
+            out.write("\n".join(rows) + "\n")
+        return path
+
+    def test_a_table_of_kernels_calibrates_and_jobs_are_predicted(self):
+        table, fitted = self.product_table(), self.dir / "fitted.json"
+        done = self.run_program("calibrate", table, "--machine", "h100-hgx", "-o", fitted)
+        self.assertRegex(done.stdout, r"gemm +bfloat16 +125 ")
+        errors = self.run_json("calibrate", table, "--machine", "h100-hgx", "-o", fitted, "--force")
+        bfloat16 = errors["tables"][0]["types"]["bfloat16"]
+        self.assertEqual((bfloat16["rows"], bfloat16["outliers"]), (125, 0))
+        self.assertLess(bfloat16["error_left_out"], 0.03)
+        self.assertGreater(bfloat16["error_constant"], bfloat16["error_left_out"])
+        gemm = json.loads(fitted.read_text())["device"]["classes"]["gemm"]
+        self.assertAlmostEqual(gemm["rate"]["value"], 0.5, delta=0.02)
+        self.assertAlmostEqual(gemm["half_k"]["value"], 200, delta=40)
+        self.assertIn("gemm.csv.gz", gemm["rate"]["reference"])
+        # The other classes are the machine's own, and a job takes longer by what its products do.
+        step = self.run_json("predict", "llama3-8b", "--tp", 8, "--pp", 1, "--dp", 1, "--machine", fitted)["step_time_ns"]
+        own = self.run_json("predict", "llama3-8b", "--tp", 8, "--pp", 1, "--dp", 1, "--machine", "h100-hgx")["step_time_ns"]
+        self.assertGreater(step, own)
+
+    def test_refused_tables(self):
+        out = self.dir / "out.json"
+        table, again = self.product_table(), self.product_table("again.csv.gz")
+        other = self.dir / "other.csv"
+        other.write_text("a,b\n1,2\n")
+        broken = self.dir / "broken.csv"
+        broken.write_text("m,n,k,type,time_us\n8,8,8,bfloat16,0\n")
+        columns = self.dir / "columns.json"
+        columns.write_text("{}")
+        h100 = ["--machine", "h100-hgx"]
+        for args, code, words in [
+                ([table], 2, ["does not name its device", "--machine"]),
+                ([table, again, *h100], 2, ["both of class gemm"]),
+                ([other, *h100], 3, ["other.csv: line 1", "no file of columns fits", "--columns"]),
+                ([broken, *h100], 3, ["broken.csv: line 2", "time_us is '0'"]),
+                ([table, *h100, "--columns", columns], 3, ["columns.json", "reprise-table-columns"]),
+                ([table, "--machine", self.cpus()], 3, ["gemm.csv.gz: line 2", "has no rate for products of bfloat16"]),
+        ]:
+            with self.subTest(args=args):
+                done = self.run_program("calibrate", *args, "-o", out, expect=code)
+                for word in words:
+                    self.assertIn(word, done.stderr)
+                self.assertEqual(list(self.dir.glob("out.json*")), [])
 
 
 if __name__ == "__main__":
