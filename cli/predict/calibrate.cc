@@ -316,7 +316,7 @@ CommandBody RegisterCalibrate(CLI::App& app, const CommandContext& /*context*/) 
       "Fit a machine's efficiencies to captures with shapes (docs/simulation.md), or to tables of "
       "measured kernels (docs/kernel_tables.md)");
   app.add_option(
-         "INPUT", flags->inputs,
+         "CAPTURE", flags->inputs,
          "trace sets, or captures that `reprise convert` reads, of one device, of which two "
          "or more show the error; or tables of kernels, .csv or .csv.gz, one for a class")
       ->required();

@@ -30,12 +30,29 @@ Result<std::vector<FittedTable>> FitTables(const DeviceModel& device,
 }
 
 void TakeTables(std::span<const FittedTable> tables, MachineModel& machine) {
+  std::string names;
+  double rows = 0;
   for (const FittedTable& fitted : tables) {
-    const ClassEfficiency& own = fitted.fit.of_class;
+    ClassEfficiency own = fitted.fit.of_class;
+    if (const ClassEfficiency* const before = FindClass(machine.device, own.op_class)) {
+      own.shape.backward = before->shape.backward;
+      for (ClassEfficiency::OfType& of_type : own.types) {
+        of_type.shape.backward = before->shape.backward;
+      }
+    }
     std::erase_if(machine.device.classes, [&own](const ClassEfficiency& of_class) {
       return of_class.op_class == own.op_class;
     });
-    machine.device.classes.push_back(own);
+    machine.device.classes.push_back(std::move(own));
+    names += (names.empty() ? "" : ", ") + fitted.table.name;
+    for (const TableErrors& errors : fitted.fit.errors) {
+      rows += static_cast<double>(errors.rows);
+    }
+  }
+  if (!tables.empty() && !machine.calibration) {
+    machine.calibration = {
+        .on = names,
+        .points = SourcedNumber{rows, "1", NumberSource::kMeasured, "rows: shape and type"}};
   }
 }
 

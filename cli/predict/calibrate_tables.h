@@ -22,7 +22,8 @@ struct FittedTable {
                                                          const std::vector<std::string>& paths,
                                                          const std::vector<std::string>& columns);
 
-// The classes of the tables instead of the machine's own.
+// The classes of the tables instead of the machine's own, but for the rate of attention's backward,
+// which tables do not have. Without a fit to captures, the machine is calibrated on the tables.
 void TakeTables(std::span<const FittedTable> tables, MachineModel& machine);
 
 [[nodiscard]] Json TablesJson(std::span<const FittedTable> tables);
