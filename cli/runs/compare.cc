@@ -102,10 +102,14 @@ Result<std::vector<Incomparable>> CheckComparable(const std::vector<ComparedSide
     }
   }
   if (!refused.empty()) {
+    const std::string sets =
+        refused.contains("trace") && !AreAligned(sides)
+            ? "\nTwo versions of a job: compare their trace sets, which need no replay"
+            : "";
     return BadInput(
-        fmt::format("these runs are not comparable:{}\nTo compare them all the same: "
+        fmt::format("these runs are not comparable:{}{}\nTo compare them all the same: "
                     "--allow {}",
-                    text, fmt::join(refused, ",")));
+                    text, sets, fmt::join(refused, ",")));
   }
   return passed;
 }

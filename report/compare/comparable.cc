@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <utility>
@@ -70,30 +71,51 @@ RecordedWork WorkOf(const Report& report) {
   return work;
 }
 
+// The part whose counts differ most: the work itself is another.
+std::optional<std::string> FindOtherCount(const RecordedWork& a, const RecordedWork& b) {
+  const auto count_in = [](const RecordedWork& work, const std::string& name) {
+    const auto found = work.parts.find(name);
+    return found == work.parts.end() ? 0 : found->second.first;
+  };
+  std::int64_t most = 0;
+  std::string text;
+  for (const RecordedWork* work : {&a, &b}) {
+    for (const auto& [name, unused] : work->parts) {
+      const std::int64_t of_a = count_in(a, name);
+      const std::int64_t of_b = count_in(b, name);
+      if (std::abs(of_a - of_b) > most) {
+        most = std::abs(of_a - of_b);
+        text = fmt::format("{} {} times and {} times", name, of_a, of_b);
+      }
+    }
+  }
+  return most > 0 ? std::optional(text) : std::nullopt;
+}
+
+// Of the same counts.
+std::optional<std::string> FindOtherTime(const RecordedWork& a, const RecordedWork& b) {
+  for (const auto& [name, of_a] : a.parts) {
+    const auto& of_b = b.parts.at(name);
+    if (of_a.second != of_b.second) {
+      return fmt::format(
+          "as many operations, recorded at other times ({} {:.4g} and {:.4g} ms): two captures of "
+          "one job",
+          name, static_cast<double>(of_a.second) / 1e6, static_cast<double>(of_b.second) / 1e6);
+    }
+  }
+  return std::nullopt;
+}
+
 // The first difference in words; nothing where the runs replayed the same recorded work. Without
 // recorded times there is too little to show that two are the same.
 std::optional<std::string> FindWorkDifference(const Report& a, const Report& b) {
   const RecordedWork of_a = WorkOf(a);
   const RecordedWork of_b = WorkOf(b);
-  for (const RecordedWork* work : {&of_a, &of_b}) {
-    for (const auto& [name, unused] : work->parts) {
-      const auto in_a = of_a.parts.find(name);
-      const auto in_b = of_b.parts.find(name);
-      if (in_a == of_a.parts.end() || in_b == of_b.parts.end()) {
-        return fmt::format("only one has {}", name);
-      }
-      if (in_a->second != in_b->second) {
-        const auto& [count_a, ns_a] = in_a->second;
-        const auto& [count_b, ns_b] = in_b->second;
-        return count_a != count_b
-                   ? fmt::format("{} times {} and {} times", count_a, name, count_b)
-                   : fmt::format(
-                         "as much {} ({} times), recorded at other times ({:.4g} and {:.4g} "
-                         "ms): two captures of one job",
-                         name, count_a, static_cast<double>(ns_a) / 1e6,
-                         static_cast<double>(ns_b) / 1e6);
-      }
-    }
+  if (auto count = FindOtherCount(of_a, of_b)) {
+    return count;
+  }
+  if (auto time = FindOtherTime(of_a, of_b)) {
+    return time;
   }
   if (of_a.rank_steps_ns != of_b.rank_steps_ns) {
     return "their recorded steps differ";
@@ -117,7 +139,8 @@ class SettingsExamination {
   SettingsExamination(const ComparedRun& base, const std::string& label)
       : base_(base), label_(label) {}
 
-  void Examine(const ComparedRun& run, const std::string& label) {
+  // `work`: how its trace is called, once for all runs of a side that replayed one.
+  void Examine(const ComparedRun& run, const std::string& label, const std::string& work) {
     const RunManifest& a = base_.report.manifest;
     const RunManifest& b = run.report.manifest;
     if (run.report.iteration_step_ns.empty() && !run.report.energy_joules) {
@@ -132,7 +155,7 @@ class SettingsExamination {
       return;
     }
     if (a.trace_hash != b.trace_hash) {
-      ExamineWork(run, label);
+      ExamineWork(run, work);
     }
     if (IsMonitored(run.report.manifest) && OptionOf(a, "monitored") != OptionOf(b, "monitored")) {
       Add("trace", fmt::format("{} and {} watched different programs: '{}' and '{}'", label_, label,
@@ -216,7 +239,7 @@ class SettingsExamination {
 
 // Whose operations do not align is another job.
 void ExamineAlignment(const ComparedRun& run, std::vector<Incomparable>& found) {
-  if (run.difference->share() < kOneJobShare) {
+  if (!run.difference->IsOneJob()) {
     found.push_back({"trace", run.difference->verdict});
   }
 }
@@ -271,8 +294,12 @@ std::vector<Incomparable> FindIncomparable(const std::vector<ComparedSide>& side
   }
   SettingsExamination examination(sides.front().runs.front(), sides.front().label);
   for (const ComparedSide& side : sides) {
+    const bool one_trace = std::ranges::all_of(side.runs, [&side](const ComparedRun& run) {
+      return run.report.manifest.trace_hash == side.runs.front().report.manifest.trace_hash;
+    });
     for (const ComparedRun& run : side.runs) {
-      examination.Examine(run, side.runs.size() == 1 ? side.label : side.label + ", " + run.path);
+      const std::string label = side.runs.size() == 1 ? side.label : side.label + ", " + run.path;
+      examination.Examine(run, label, one_trace ? side.label : label);
     }
   }
   return examination.Take();

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -20,6 +21,17 @@ constexpr std::size_t kFewRepeats = 3;
 
 using Settings = std::map<std::string, std::string>;
 
+// What a prediction found, which its manifest holds beside what was asked.
+bool IsFound(const std::string& option) {
+  static constexpr std::array kFound = {
+      "classes",       "default_share",   "memory_peak_bytes",
+      "mfu",           "modelled_nodes",  "nodes_without_time",
+      "tokens",        "power_rounds",    "power_limit_exceeded",
+      "samples",       "simulated_ranks", "throttle_temperature_exceeded",
+      "unknown_share", "without_rate"};
+  return std::ranges::find(kFound, option) != kFound.end();
+}
+
 Settings SettingsOf(const Report& report) {
   const RunManifest& manifest = report.manifest;
   Settings settings = {{"trace", manifest.trace_name},
@@ -32,7 +44,9 @@ Settings SettingsOf(const Report& report) {
   const std::set<std::string> hosts(manifest.hosts.begin(), manifest.hosts.end());
   settings["hosts"] = fmt::format("{}", fmt::join(hosts, " "));
   for (const auto& [name, value] : manifest.options) {
-    settings["option " + name] = value;
+    if (!IsFound(name)) {
+      settings["option " + name] = value;
+    }
   }
   for (const auto& [name, value] : manifest.versions) {
     settings["version of " + name] = value;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "report/compare/rows.h"
+#include "report/text/part_meaning.h"
 #include "report/text/table.h"
 
 namespace reprise {
@@ -167,8 +168,10 @@ std::string PartsText(const DifferenceParts& difference) {
     if (share >= kSharePartNamed && named < kMaxParts) {
       std::string name = part.name;
       std::ranges::replace(name, '_', ' ');
-      text += fmt::format("{}{:.0f} %{} {}", named == 0 ? "" : ", ", 100 * share,
-                          named == 0 ? " of the difference is" : "", name);
+      const std::string_view meaning = PartMeaning(part.name);
+      text += fmt::format("{}{:.0f} %{} {}{}", named == 0 ? "" : ", ", 100 * share,
+                          named == 0 ? " of the difference is" : "", name,
+                          meaning.empty() ? "" : fmt::format(" ({})", meaning));
       named_shares += share;
       ++named;
     }

@@ -29,10 +29,6 @@ std::string RatioCell(std::int64_t a, std::int64_t b) {
   return ratio ? fmt::format("{:.2f}x", *ratio) : "-";
 }
 
-std::string TimeCell(const OperationSum& sum) {
-  return sum.count == 0 ? std::string("-") : DurationText(sum.ns);
-}
-
 // "12/40": those without a counterpart, on each side.
 std::string AloneCell(const OperationSum& a, const OperationSum& b) {
   if (a.alone_count + b.alone_count == 0) {
@@ -73,8 +69,9 @@ class DifferenceText {
       Weights(a_);
       Weights(b_);
     }
-    Rows("Time by class", "sums of ranks and steps; alone: calls that only one side has",
-         of_.classes, of_.shares.empty() ? 8 : 6);
+    Rows("Time by class",
+         "one step on a rank, the mean; counts are of all; alone: only on one side", of_.classes,
+         of_.shares.empty() ? 8 : 6);
     Shares();
     Rows("Operations that differ most", "", of_.operations, lines);
     if (full_) {
@@ -116,13 +113,8 @@ class DifferenceText {
         Message(style_,
                 fmt::format("aligned: {} of {} and {} of {} {} ({:.1f} % of time and {:.1f} %){}",
                             of_.a.aligned, of_.a.operations, of_.b.aligned, of_.b.operations, what,
-                            Percent(of_.a), Percent(of_.b), by),
+                            100 * of_.a.time_share(), 100 * of_.b.time_share(), by),
                 2);
-  }
-  static double Percent(const AlignedShare& share) {
-    return share.ns > 0
-               ? 100 * static_cast<double>(share.aligned_ns) / static_cast<double>(share.ns)
-               : 0;
   }
 
   // Cut to what a line holds; a page has space.
@@ -132,15 +124,17 @@ class DifferenceText {
 
   void Passed() {
     Table table({"", Short(a_.label, kLabelWidth), Short(b_.label, kLabelWidth), "ratio"});
-    const auto add = [&table](const char* name, std::int64_t a, std::int64_t b) {
+    const auto add = [this, &table](const char* name, std::int64_t a, std::int64_t b) {
       if (a != 0 || b != 0) {
-        table.Add({name, DurationText(a), DurationText(b), RatioCell(a, b)});
+        table.Add(
+            {name, DurationText(of_.StepNs(a)), DurationText(of_.StepNs(b)), RatioCell(a, b)});
       }
     };
     const SideTotals& a = of_.totals_a;
     const SideTotals& b = of_.totals_b;
     const bool device = a.on_device || b.on_device;
-    add("step", a.step_ns, b.step_ns);
+    table.Add({a.ranks > 1 ? "step, slowest rank" : "step", DurationText(a.step_ns),
+               DurationText(b.step_ns), RatioCell(a.step_ns, b.step_ns)});
     add("device work", a.device_ns, b.device_ns);
     add(device ? "device busy" : "operations", a.activity.busy_ns, b.activity.busy_ns);
     add("waiting for launches", a.activity.launch_wait_ns, b.activity.launch_wait_ns);
@@ -222,6 +216,10 @@ class DifferenceText {
         TableText(style_, table);
   }
 
+  [[nodiscard]] std::string TimeCell(const OperationSum& sum) const {
+    return sum.count == 0 ? std::string("-") : DurationText(of_.StepNs(sum.ns));
+  }
+
   [[nodiscard]] std::string DevicesNote() const {
     const auto name = [](const SideTotals& of) {
       return of.device.empty() ? std::string("unknown device") : of.device;
@@ -244,7 +242,7 @@ class DifferenceText {
       const AlignedRow& row = rows[i];
       table.Add({Short(row.name, kNameWidth), std::to_string(std::max(row.a.count, row.b.count)),
                  TimeCell(row.a), TimeCell(row.b), RatioCell(row.a.ns, row.b.ns),
-                 SignedDurationText(row.difference_ns()), AloneCell(row.a, row.b)});
+                 SignedDurationText(of_.StepNs(row.difference_ns())), AloneCell(row.a, row.b)});
     }
     text_ += Heading(style_, title, more) + TableText(style_, table);
   }
@@ -258,9 +256,14 @@ class DifferenceText {
       const AlignedRow& row = of_.shapes[i];
       table.Add({Short(row.name, 24) + " " + Short(row.shape, kShapeWidth), TimeCell(row.a),
                  TimeCell(row.b), RatioCell(row.a.ns, row.b.ns),
-                 SignedDurationText(row.difference_ns())});
+                 SignedDurationText(of_.StepNs(row.difference_ns()))});
     }
     text_ += Heading(style_, "Shapes that differ most", "") + TableText(style_, table);
+  }
+
+  // The path leads through one rank at a time, in all steps.
+  [[nodiscard]] std::string StepText(std::int64_t all_ns) const {
+    return DurationText(all_ns / std::max<std::int64_t>(of_.totals_a.steps, 1));
   }
 
   void CriticalPaths() {
@@ -283,9 +286,9 @@ class DifferenceText {
     for (const std::string& name : names) {
       const std::int64_t a = find(path_a_, name);
       const std::int64_t b = find(path_b_, name);
-      table.Add({name, DurationText(a), DurationText(b), RatioCell(a, b)});
+      table.Add({name, StepText(a), StepText(b), RatioCell(a, b)});
     }
-    text_ += Heading(style_, "Critical path", "the chain that the end follows from") +
+    text_ += Heading(style_, "Critical path", "of a step, the chain that its end follows from") +
              TableText(style_, table);
   }
 

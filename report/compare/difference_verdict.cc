@@ -48,10 +48,11 @@ std::vector<Cause> CausesOf(const OperationDifference& of) {
 
 std::string DifferenceVerdict(const JobOperations& a, const JobOperations& b,
                               const OperationDifference& of) {
-  const double share = of.share();
-  if (share < kOneJobShare) {
-    return fmt::format("{} and {} are not of one job: {:.1f} % of their operations align", a.label,
-                       b.label, 100 * share);
+  if (!of.IsOneJob()) {
+    return fmt::format(
+        "{} and {} are not of one job: {:.1f} % of their operations align, with {:.1f} % of the "
+        "time",
+        a.label, b.label, 100 * of.share(), 100 * of.time_share());
   }
   const std::int64_t a_ns = of.totals_a.step_ns;
   const std::int64_t b_ns = of.totals_b.step_ns;
@@ -68,19 +69,20 @@ std::string DifferenceVerdict(const JobOperations& a, const JobOperations& b,
   const std::vector<Cause> causes = CausesOf(of);
   const double least = 0.01 * static_cast<double>(std::max(of.totals_a.activity.steps_ns,
                                                            of.totals_b.activity.steps_ns));
+  const std::string begin = of.ranks.size() > 1 ? "; mean of the ranks: " : "; ";
   std::string parts;
   for (std::size_t i = 0; i < std::min<std::size_t>(causes.size(), 2); ++i) {
     if (std::abs(static_cast<double>(causes[i].ns)) >= least) {
-      parts +=
-          (parts.empty() ? "; " : ", ") + ChangeText(causes[i].name, causes[i].ns, causes[i].ratio);
+      parts += (parts.empty() ? begin : ", ") +
+               ChangeText(causes[i].name, of.StepNs(causes[i].ns), causes[i].ratio);
     }
   }
   if (!of.shapes.empty() &&
       std::abs(static_cast<double>(of.shapes.front().difference_ns())) >= least) {
     const AlignedRow& row = of.shapes.front();
     const std::string shape = row.shape.empty() ? "" : " " + Fit(row.shape, 50);
-    parts +=
-        "; above all " + ChangeText(Fit(row.name, 40) + shape, row.difference_ns(), row.ratio());
+    parts += "; above all " +
+             ChangeText(Fit(row.name, 40) + shape, of.StepNs(row.difference_ns()), row.ratio());
   }
   return text + parts;
 }

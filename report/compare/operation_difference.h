@@ -2,6 +2,7 @@
 // one of them has. Pure functions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -47,6 +48,9 @@ struct AlignedShare {
   [[nodiscard]] double share() const {
     return operations > 0 ? static_cast<double>(aligned) / static_cast<double>(operations) : 0;
   }
+  [[nodiscard]] double time_share() const {
+    return ns > 0 ? static_cast<double>(aligned_ns) / static_cast<double>(ns) : 0;
+  }
 };
 
 // Sums over ranks and steps.
@@ -84,10 +88,19 @@ struct OperationDifference {
 
   // The smaller of both sides'.
   [[nodiscard]] double share() const { return std::min(a.share(), b.share()); }
+  // Of the time of both sides' operations, the smaller share that aligns.
+  [[nodiscard]] double time_share() const { return std::min(a.time_share(), b.time_share()); }
+  // Another optimizer replaces most operations, which take little of the time.
+  [[nodiscard]] bool IsOneJob() const {
+    constexpr double kOneJobShare = 0.5;  // of operations, or of their time
+    return share() >= kOneJobShare || time_share() >= kOneJobShare;
+  }
+  // Of a sum over ranks and steps, the mean of one step on a rank.
+  [[nodiscard]] std::int64_t StepNs(std::int64_t sum_ns) const {
+    const auto passes = static_cast<std::int64_t>(ranks.size()) * totals_a.steps;
+    return sum_ns / std::max<std::int64_t>(passes, 1);
+  }
 };
-
-// Below this share of operations two executions are not of one job.
-inline constexpr double kOneJobShare = 0.5;
 
 // Ranks are compared with ranks of their number; where neither side has another and the numbers
 // differ, with each other. Both have the same number of steps (report/run/run_part.h).

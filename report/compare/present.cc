@@ -49,13 +49,14 @@ class Presenter {
         tables.push_back(Parts(s, *comparison_.differences[s - 1]));
       }
     }
-    tables.push_back(Rows("class", "Time by class", "one pass, all ranks"));
-    tables.push_back(Rows("phase", "Time by phase", "one pass, all ranks"));
-    tables.push_back(Rows("collective", "Time in collectives", "one pass, all members"));
+    tables.push_back(Settings());
+    tables.push_back(Rows("class", "Time by class", "all steps and ranks of the trace"));
+    tables.push_back(Rows("phase", "Time by phase", "all steps and ranks of the trace"));
+    tables.push_back(
+        Rows("collective", "Time in collectives", "all steps and members of the trace"));
     tables.push_back(Rows("class energy", "Energy by class", "of a step"));
     tables.push_back(Rows("phase energy", "Energy by phase", "of a step"));
     tables.push_back(Transfers());
-    tables.push_back(Settings());
     std::erase_if(tables, [](const PresentedTable& table) { return table.table.Empty(); });
     return tables;
   }
@@ -109,8 +110,8 @@ class Presenter {
     AddSmall(small, kLittle, table);
     add("all", difference.seconds);
     return {fmt::format("{} against {}", Label(position), Label(0)),
-            difference.on_critical_path ? "what moved the end of one pass"
-                                        : "time of all ranks' operations in one pass",
+            difference.on_critical_path ? "what moved the end of the trace"
+                                        : "time of all ranks' operations in the trace",
             std::move(table)};
   }
 

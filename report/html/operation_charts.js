@@ -2,10 +2,20 @@
 const ratioOf = (a, b) => (a > 0 && b > 0 ? `${(b / a).toFixed(2)}×` : UNKNOWN);
 const slower = (ns) => (ns > 0 ? 'var(--bad)' : 'var(--good)');
 
+// Of sums over ranks and steps, the mean of one step on a rank.
+function oneStep(of) {
+  const passes = Math.max(1, of.ranks.length * of.totals.a.steps);
+  const sum = (side) => ({ ...side, ns: side.ns / passes });
+  const rows = (list) => list.map((row) => ({ ...row, a: sum(row.a), b: sum(row.b), difference_ns: row.difference_ns / passes }));
+  const total = (side) => ({ ...side, activity: Object.fromEntries(Object.entries(side.activity).map(([key, value]) => [key, value / passes])) });
+  return { ...of, classes: rows(of.classes), operations: rows(of.operations), shapes: rows(of.shapes), phases: rows(of.phases),
+    totals: { ...of.totals, a: total(of.totals.a), b: total(of.totals.b) } };
+}
+
 // Draws the alignment of each side with the first; returns why there is none.
 function eachAlignment(box, data, draw) {
   if (data.alignments.length === 0) return 'Operations are aligned where two sides are compared and one of them is a trace set.';
-  data.alignments.forEach((alignment, i) => {
+  data.alignments.map(oneStep).forEach((alignment, i) => {
     const place = data.alignments.length > 1 ? element('div', {}, element('h3', {}, `${labels(data)[i + 1]} against ${labels(data)[0]}`)) : box;
     draw(place, alignment, labels(data)[0], labels(data)[i + 1], i + 1);
     if (place !== box) box.append(place);
@@ -40,7 +50,7 @@ function divergingBars(place, rows, title, first, a, b) {
   }
   stackedBars(place, shown.map((row) => ({ name: first.text(row), bars: [{ parts: [{ name: 'difference', value: row.difference_ns,
     colour: slower(row.difference_ns), more: `${duration(row.a.ns)} to ${duration(row.b.ns)}, ${ratioOf(row.a.ns, row.b.ns)}` }] }] })), {
-    title, text: `Bars to the right: ${b} takes longer than ${a}.${rows.length > shown.length ? ' The largest differences; the table has all.' : ''}`,
+    title, text: `One step on a rank, the mean; counts are of all. Bars to the right: ${b} takes longer than ${a}.${rows.length > shown.length ? ' The largest differences; the table has all.' : ''}`,
     format: signedDuration, columns: [first, ...sumColumns(a, b)], rows,
   });
 }
@@ -64,7 +74,7 @@ function drawActivity(box, data) {
   const why = eachAlignment(box, data, (place, of, a, b) => {
     const bar = (activity) => [{ parts: ACTIVITY_PARTS.map(([key, name, fill]) => ({ name, value: activity[key], colour: fill })) }];
     stackedBars(place, [{ name: a, bars: bar(of.totals.a.activity) }, { name: b, bars: bar(of.totals.b.activity) }], {
-      title: 'How the steps passed', text: 'Sums of ranks and steps.', format: duration,
+      title: 'How the steps passed', text: 'One step on a rank, the mean.', format: duration,
       items: ACTIVITY_PARTS.map(([, name, fill]) => ({ name, colour: fill })),
     });
     const transfers = [['exposed_ns', 'exposed', 'var(--c2)'], ['waited_ns', 'waiting for other ranks', 'var(--c4)']];
@@ -79,7 +89,7 @@ function drawActivity(box, data) {
   const paths = data.sides.filter((side) => side.critical_path.length > 0);
   if (paths.length > 0) {
     stackedBars(box, paths.map((side) => ({ name: side.label, bars: [{ parts: side.critical_path.map((part) => ({ name: part.name,
-      value: part.ns, colour: classColour(part.name) })) }] })), { title: 'Critical path', text: 'The chain of operations and delays that the end follows from.',
+      value: part.ns / Math.max(1, side.ranks[0].steps), colour: classColour(part.name) })) }] })), { title: 'Critical path', text: 'Of a step, the chain of operations and delays that its end follows from.',
       format: duration, items: classItems([...new Set(paths.flatMap((side) => side.critical_path.map((part) => part.name)))]) });
   }
   return undefined;

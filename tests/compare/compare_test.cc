@@ -329,6 +329,31 @@ TEST(Compare, NothingMeasuredHasNoRatio) {
   EXPECT_THAT(ComparisonText(sides, comparison, false, true), HasSubstr("not the same iterations"));
 }
 
+// What another optimizer changes is named, and not what happens to be alike, once for all runs.
+TEST(Compare, OtherWorkIsNamedByTheCountThatDiffersMost) {
+  const auto side = [](const char* label, const char* trace, std::int64_t elementwise,
+                       std::int64_t conv_ns) {
+    ComparedSide of = MakeSide(label, {Slower(1), Slower(1)});
+    for (ComparedRun& run : of.runs) {
+      run.report.manifest.trace_hash = trace;
+      run.report.classes.push_back({.name = "conv", .count = 12, .recorded_ns = conv_ns});
+      run.report.classes.push_back({.name = "optimizer", .count = elementwise / 100});
+      run.report.classes.push_back({.name = "elementwise", .count = elementwise});
+    }
+    return of;
+  };
+  const auto why = [](const std::vector<ComparedSide>& sides) {
+    const auto found = FindIncomparable(sides);
+    EXPECT_EQ(found.size(), 1U);
+    return found.empty() ? std::string() : found.front().why;
+  };
+  EXPECT_THAT(why({side("A", "one", 1'800, 90), side("B", "two", 800, 80)}),
+              AllOf(HasSubstr("elementwise 1800 times and 800 times"),
+                    Not(HasSubstr("two captures of one job"))));
+  EXPECT_THAT(why({side("A", "one", 800, 90), side("B", "two", 800, 80)}),
+              AllOf(HasSubstr("as many operations"), HasSubstr("two captures of one job")));
+}
+
 struct Change {
   const char* key;
   void (*make)(RunData&);

@@ -73,6 +73,25 @@ std::optional<double> RatioOfClass(const OperationDifference& of, const std::str
   return std::nullopt;
 }
 
+// Small operations by the dozen, as of an optimizer that is not fused.
+TEST(CompareRecordingsTest, OneJobIsWhatAlignsByCountOrByTime) {
+  JobOperations a = Job("a", kH100);
+  for (int i = 0; i < 40; ++i) {
+    a.ranks[0].operations.push_back(
+        Kernel("aten::mul_", OpClass::kElementwise, 3'000'000 + 1'000 * i, 1'000));
+  }
+  const OperationDifference of = CompareOperations(a, Job("b", kH100));
+  EXPECT_LT(of.share(), 0.1);
+  EXPECT_GT(of.time_share(), 0.9);
+  EXPECT_THAT(of.verdict, Not(HasSubstr("not of one job")));
+  for (TimedOperation& operation : a.ranks[0].operations) {
+    operation.time_ns = 1'000'000;
+  }
+  const OperationDifference other = CompareOperations(a, Job("b", kH100));
+  EXPECT_LT(other.time_share(), 0.1);
+  EXPECT_THAT(other.verdict, HasSubstr("not of one job"));
+}
+
 TEST(CompareRecordingsTest, AgainstItselfEveryRatioIsOne) {
   const JobOperations job = Job("a", kH100);
   const OperationDifference of = CompareOperations(job, job);

@@ -3,6 +3,7 @@
 import gzip
 import json
 import pathlib
+import re
 import shutil
 
 import browser
@@ -64,6 +65,12 @@ class CompareSets(pages.PageTest):
                 self.assertAlmostEqual(row["ratio"], wanted, 3, row["name"])
             self.assertEqual(of["aligned"]["a"]["share"], 1.0)
         self.assertIn("gemm", of["verdict"])
+        # A step is compared with a step: what the sentence names is a mean of ranks and steps, too.
+        gemm = next(row for row in of["classes"] if row["name"] == "gemm")
+        passes = len(of["ranks"]) * of["totals"]["a"]["steps"]
+        self.assertGreater(passes, 1)
+        named = re.search(r" a step; mean of the ranks: gemm -([\d.]+) ms", of["verdict"])
+        self.assertAlmostEqual(float(named.group(1)), -gemm["difference_ns"] / passes / 1e6, delta=0.01 * float(named.group(1)))
         self.assertEqual(self.run_json("compare", self.dir / "plain")["kind"], "ranks")
 
     def test_conditions_markdown_and_figures_of_sets(self):

@@ -91,6 +91,14 @@ class OptionsTest(ProgramTest):
         self.assertEqual(self.run_program("sweep", "gpt-small", "tp=1", *A100, "-o", self.dir / "sweep2", "--quiet").stdout, "")
         self.assertIn("tp2", self.run_program("sweep", self.dir / "good.json", *A100, "-o", self.dir / "sweep3").stdout)
 
+    def test_a_comparison_names_what_was_changed_and_no_results(self):
+        for name, link in (("base", ()), ("slow", ("--link", "infiniband=0.5"))):
+            self.run_program("predict", "gpt-small", "--dp", "8", "--machine", "h100-hgx", "--global-batch", "32", "-o", self.dir / name, "--quiet", *link)
+        text = self.run_program("compare", self.dir / "base", self.dir / "slow").stdout
+        self.assertRegex(text, r"(?m)^  option link\.infiniband +- +0\.5$")
+        settings = self.run_json("compare", self.dir / "base", self.dir / "slow")["settings"]
+        self.assertEqual([setting["name"] for setting in settings], ["option link.infiniband"])
+
     def test_options_without_effect_on_a_set(self):
         trace, folded, out = self.convert("gloo_comms/gpt_tp4"), self.dir / "folded", self.dir / "out"
         self.run_program("generate", "gpt-small", "-o", folded)
