@@ -52,12 +52,7 @@ std::string LayoutText(const Layout& of) {
 
 // What the numbers are of.
 std::string JobText(const Workload& of) {
-  const bool language = of.model.vocab > 0;
-  std::string text =
-      fmt::format("Job             {}: {}{} a step, {}\n", ShownText(of.name),
-                  Counted(of.global_batch, language ? "sequence" : "sample"),
-                  language ? fmt::format(" of {}", Counted(of.model.sequence, "token")) : "",
-                  Name(of.model.dtype));
+  std::string text = fmt::format("Job             {}\n", JobSizeText(of));
   text += fmt::format(
       "Layout          {}; {} of {}{}{}\n", LayoutText(of.layout),
       Counted(of.micro_batches(), "micro-batch"), of.micro_batch,
@@ -153,6 +148,14 @@ std::string MemoryText(const Prediction& prediction) {
                                                   memory.micro_batch.value_or(0), *largest)
                                     : "; no micro-batch fits") +
          ClassesText(memory);
+}
+
+std::string JobSizeText(const Workload& job) {
+  const bool language = job.model.vocab > 0;
+  return fmt::format("{}: {}{} a step, {}", ShownText(job.name),
+                     Counted(job.global_batch, language ? "sequence" : "sample"),
+                     language ? fmt::format(" of {}", Counted(job.model.sequence, "token")) : "",
+                     Name(job.model.dtype));
 }
 
 std::string PredictionText(const Prediction& of) {

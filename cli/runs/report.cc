@@ -49,8 +49,9 @@ Result<std::string> TextOf(const Report& report, const ReportFlags& flags) {
     return FullText(report, colour);
   }
   return ShortText(report, colour) +
-         fmt::format("\nMore: reprise report {} with --full, --section NAME or -o page.html\n",
-                     flags.run);
+         fmt::format(
+             "\nMore: reprise report {} with --full{}\n", flags.run,
+             flags.output.empty() ? ", --section NAME or -o page.html" : " or --section NAME");
 }
 
 // Of a directory of repeats, the run with the median step. What is printed then names it.
@@ -111,6 +112,9 @@ Result<int> RunReport(const ReportFlags& flags) {
   if (flags.json || !flags.quiet) {
     REPRISE_ASSIGN(const std::string text, TextOf(report, flags));
     fmt::print("{}", flags.json ? ShownJson(text) : ShownStyledLines(text));
+  }
+  if (page && !flags.json && !flags.quiet) {
+    fmt::print("page written to {}\n", ShownText(flags.output));
   }
   return 0;
 }

@@ -27,10 +27,8 @@ std::vector<std::string> CounterLines(const CounterMap& counters, bool verbose) 
   }
   std::vector<std::string> lines;
   for (const CounterSentence& sentence : DescribeCounters(counts)) {
-    if (verbose) {
+    if (verbose || sentence.weight != CounterWeight::kHarmless) {
       lines.push_back(sentence.text + ExampleOf(counters, sentence.name));
-    } else if (sentence.weight != CounterWeight::kHarmless) {
-      lines.push_back(sentence.text);
     }
   }
   if (lines.size() > kMaxLines && !verbose) {

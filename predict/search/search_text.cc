@@ -51,8 +51,8 @@ double LeftBytes(const LayoutSearch& search, const Prediction& of) {
 // Below each row, the options that give it alone.
 std::string BestText(const LayoutSearch& search) {
   const std::string rates = search.best[0].prediction->tokens > 0 ? "tokens/s" : "samples/s";
-  Table table(std::vector<std::string>{"", "layout", "batches", "step, s", rates, "MFU", "GiB",
-                                       "left", "W each", "kW all"});
+  Table table(std::vector<std::string>{"", "layout", "micro-batches", "step, s", rates, "MFU",
+                                       "GiB", "left", "W each", "kW all"});
   for (std::size_t i = 0; i < search.best.size(); ++i) {
     const Workload& job = search.best[i].workload;
     const Prediction& of = *search.best[i].prediction;
@@ -118,6 +118,13 @@ std::string CountsText(const LayoutSearch& search) {
   return text + ".";
 }
 
+// What all layouts compute in a step.
+std::string JobLine(const LayoutSearch& search) {
+  const Workload& job = search.best.empty() ? search.nearest->workload : search.best[0].workload;
+  return fmt::format("Job {}, on {}{}.", JobSizeText(job), Counted(*search.job.ranks, "rank"),
+                     search.job.global_batch ? "" : "; --global-batch changes how many");
+}
+
 std::string KeptText(const LayoutSearch& search) {
   std::string text;
   for (const auto& [name, value] : search.kept) {
@@ -155,9 +162,7 @@ std::string AfterTable(const LayoutSearch& search) {
   }
   text += Paragraph(WhyText(search));
   text += OthersText(search);
-  return text + Paragraph(fmt::format(
-                    "One alone: reprise predict {} --ranks {} with the options below its row.",
-                    ShownText(search.job.what), *search.job.ranks));
+  return text + "One alone: the same command with the options below its row.\n";
 }
 
 Json CountsJson(const LayoutSearch& of) {
@@ -181,6 +186,7 @@ std::string SearchText(const LayoutSearch& search) {
     }
   }
   text += "! Every number is modelled: nothing was executed.\n";
+  text += Paragraph(JobLine(search));
   text += Paragraph(CountsText(search));
   text += Paragraph("The same in all: " + KeptText(search) + ".");
   if (!search.best.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <utility>
 
 #include "report/classes/pass_sums.h"
 
@@ -43,8 +44,9 @@ std::vector<ShapeRow> ShapeSums::Finish() const {
     rows.back().name = key.first;
     rows.back().shape = key.second;
   }
+  // Of a trace set both times are the recorded one.
   std::ranges::stable_sort(rows, std::greater{}, [](const ShapeRow& a) {
-    return std::abs(a.replayed_ns - a.recorded_ns);
+    return std::pair(std::abs(a.replayed_ns - a.recorded_ns), a.replayed_ns);
   });
   return rows;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -134,8 +135,10 @@ std::vector<TopDifferenceRow> TopDifferences::Finish(bool oversubscribed) const 
   for (const auto& [unused, operation] : operations_) {
     sorted.push_back(&operation);
   }
+  // Of a trace set both times are the recorded one.
   const auto apart_ns = [](const Operation* operation) {
-    return std::abs(operation->row.replayed_ns - operation->row.recorded_ns);
+    return std::pair(std::abs(operation->row.replayed_ns - operation->row.recorded_ns),
+                     operation->row.replayed_ns);
   };
   std::ranges::stable_sort(sorted, std::greater{}, apart_ns);
   sorted.resize(std::min(sorted.size(), kMax));

@@ -59,7 +59,7 @@ function ratioCards(report) {
 function coverageParts({ coverage }) {
   return [['real', coverage.real, 'var(--c4)'], ['surrogate', coverage.surrogate, 'var(--c3)'],
     ['timed', coverage.timed - coverage.compiled, 'var(--c9)'], ['timed: compiled code', coverage.compiled, 'var(--c2)'],
-    ['skipped', coverage.skipped, 'var(--c7)'], ['pause: waiting for others', coverage.waiting, 'var(--c13)'],
+    ['skipped', coverage.skipped, 'var(--c7)'], ['pause: waiting', coverage.waiting, 'var(--c13)'],
     ['pause: host work', coverage.host, 'var(--c15)']].filter(([name, share]) => name === 'real' || share >= 0.0005);
 }
 

@@ -19,6 +19,7 @@ _NVIDIA, _AMD = "0x10de", "0x1002"  # PCI vendors
 _MOST_NVLINKS = 64  # far beyond NVML_NVLINK_MAX_LINKS; the driver ends the loop
 _NVML_INVALID_ARGUMENT, _NVML_NOT_SUPPORTED = 2, 3
 _NVML_SWITCH = 2  # NVML_NVLINK_DEVICE_TYPE_SWITCH
+_NO_DEVICE = "the rank uses no CUDA or ROCm device"  # of CPU jobs: nothing to report
 _KFD_XGMI = 11  # CRAT_IOLINK_TYPE_XGMI of the kernel's kfd_crat.h
 
 
@@ -43,7 +44,8 @@ def describe(rank, world_size, launchers, report):
     if rank == 0:
         report(f"rank 0: {_text_of(found)}")
         for key, why in found["unread"].items():
-            report(f"  {key} could not be read: {why}")
+            if why != _NO_DEVICE:
+                report(f"  {key} could not be read: {why}")
     return {"cores": _cores(), "processor": _processor(), "device": _device_name(torch),
             "placement": found}
 
@@ -189,7 +191,7 @@ def _list_text(numbers):
 def _pci_bus_id(torch):
     """Of the current CUDA or HIP device: as the driver says, else as PyTorch has it."""
     if not torch.cuda.is_available():
-        raise _Unread("the rank uses no CUDA or ROCm device")
+        raise _Unread(_NO_DEVICE)
     index = torch.cuda.current_device()
     try:
         return _driver_pci_bus_id(torch, index)

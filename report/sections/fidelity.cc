@@ -58,8 +58,8 @@ std::string DifferenceTable(const Difference& difference, const std::string& rep
   table.Add({"all", SignedDurationText(all_ns),
              ErrorText(static_cast<double>(all_ns) / static_cast<double>(difference.recorded_ns))});
   return Heading(style, "What the difference is made of",
-                 fmt::format("iteration {}, one pass: recorded {}, {} {}", difference.iteration,
-                             DurationText(difference.recorded_ns), replayed,
+                 fmt::format("iteration {}, the whole trace: recorded {}, {} {}",
+                             difference.iteration, DurationText(difference.recorded_ns), replayed,
                              DurationText(difference.replayed_ns))) +
          table.Text();
 }

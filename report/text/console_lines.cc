@@ -64,7 +64,7 @@ std::string CoverageText(const Coverage& coverage, std::string_view whole) {
                       {{"compiled code", coverage.compiled}, {"unknown work", coverage.unknown}}) +
          CoveragePart("skipped", coverage.skipped, {}) +
          CoveragePart("pauses", coverage.waiting + coverage.host,
-                      {{"waiting for others", coverage.waiting}, {"host work", coverage.host}});
+                      {{"waiting", coverage.waiting}, {"host work", coverage.host}});
 }
 
 std::string RowsLeftOut(std::size_t rows, std::size_t most, const char* what) {
@@ -101,7 +101,7 @@ std::string CoverageLine(const Report& report, const Style& style) {
   std::string text;
   switch (report.coverage_basis) {
     case CoverageBasis::kTime:
-      text = CoverageText(report.coverage, "the step");
+      text = CoverageText(report.coverage, "the recorded step");
       break;
     case CoverageBasis::kFlops:
       text =

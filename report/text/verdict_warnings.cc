@@ -124,6 +124,21 @@ void AddCoverage(const Report& report, const Verdict& verdict, std::vector<std::
   }
 }
 
+// Of a simulation whose pauses have what tracing took in them.
+std::string TracedPauses(const Report& report, const Verdict& verdict) {
+  constexpr double kMuch = 1.1;
+  const double traced_ns = static_cast<double>(report.step_time_recorded_ns.value_or(0));
+  const double untraced_ns = static_cast<double>(report.step_time_untraced_ns.value_or(0));
+  if (!IsSimulated(report.manifest) || verdict.untraced || untraced_ns <= 0 ||
+      traced_ns < kMuch * untraced_ns) {
+    return {};
+  }
+  return fmt::format(
+      "Both steps have the time that tracing took in them: the job takes {} untraced, {} traced. "
+      "--host-gaps untraced deducts what tracing is estimated to have taken.",
+      DurationText(*report.step_time_untraced_ns), DurationText(*report.step_time_recorded_ns));
+}
+
 using RunOptions = std::map<std::string, std::string>;
 
 double NumberOption(const RunOptions& options, const std::string& name) {
@@ -251,6 +266,8 @@ std::vector<std::string> VerdictWarnings(const Report& report, const Verdict& ve
     warnings.emplace_back(
         "The job's step has the time that tracing took in it: the capture does not say how long a "
         "step takes untraced.");
+  } else if (std::string traced = TracedPauses(report, verdict); !traced.empty()) {
+    warnings.push_back(std::move(traced));
   } else if (verdict.untraced && HasOption(manifest, "host_gap_factor", "1") &&
              report.work_tracing_ns > 0) {
     warnings.emplace_back(

@@ -79,7 +79,7 @@ struct Report {
   std::vector<ClassRow> classes;  // by recorded time, longest first
   std::vector<ClassRow> phases;   // likewise, of the phases that have any node
   std::vector<PhaseUse> phase_uses;
-  std::vector<ShapeRow> shapes;  // of measured operations, by |difference|
+  std::vector<ShapeRow> shapes;  // of measured operations, by |difference|, then by time
   std::vector<ValueRow> values;  // empty where they were not checked
   std::vector<CollectiveRow> collectives;
   std::vector<RankRow> ranks;

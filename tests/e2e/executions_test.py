@@ -32,6 +32,10 @@ class Executions(pages.PageTest):
             self.assertGreaterEqual(step_ns, (0.5 if of == run else 1) * recorded)  # the replay is without tracing
             classes = {row["name"]: row["replayed_ns"] for row in report["classes"]}
             self.assertGreater(classes["gemm"], 0)
+            # The largest difference first; of a set, which has none, the longest.
+            apart = [(abs(row["replayed_ns"] - row["recorded_ns"]), row["replayed_ns"]) for row in report["shapes"]]
+            self.assertEqual(apart, sorted(apart, reverse=True))
+            self.assertGreater(apart[0][1], 0)
             self.assertTrue(report["fidelity"]["critical_path"])
             ranks = self.run_json("compare", of)
             self.assertEqual(len(ranks["ranks"]), 4)

@@ -31,7 +31,9 @@ class Output(program.ProgramTest):
         run, page = self.dir / "run", self.dir / "r.html"
         synthetic_run.write_run(program.REPRISE, run, ranks=2, layers=2)
         plain = self.run_program("report", run).stdout
-        self.assertEqual(self.run_program("report", run, "-o", page).stdout, plain)
+        written = self.run_program("report", run, "-o", page).stdout
+        self.assertEqual(written.split("\n\nMore: ")[0], plain.split("\n\nMore: ")[0])
+        self.assertTrue(written.endswith(f"page written to {page}\n"), written)
         self.assertTrue(page.read_text().startswith("<!doctype html>"))
         refused = self.run_program("report", run, "-o", page, expect=USAGE)
         self.assertIn("--force", refused.stderr)

@@ -26,9 +26,14 @@ class SearchTest(program.ProgramTest):
         text = self.run_program("predict", *JOB, "--ranks", "8", "--recompute", "none").stdout
         self.assertIn("modelled", text)
         self.assertIn(f"{layouts['considered']} layouts keep the rules", text)
+        self.assertRegex(text, r"(?m)^Job gpt-small: 16 sequences of \d+ tokens a step, \w+, on 8 ranks\.$")
         for row in found["best"]:
             self.assertIn(row["options"], text)
         self.assertLessEqual(max(map(len, text.splitlines())), 120)
+
+    def test_the_presets_batch_is_said(self):
+        text = self.run_program("predict", "gpt-small", "--machine", "a100-hgx", "--ranks", "8").stdout
+        self.assertRegex(" ".join(text.split()), r" Job gpt-small: 8 sequences of 32 tokens a step, float32, on 8 ranks; --global-batch changes how many\. ")
 
     def test_what_is_given_is_kept(self):
         found = self.run_json("predict", *JOB, "--ranks", "8", "--tp", "2", "--micro-batch", "2")

@@ -89,6 +89,10 @@ class SimulateTest(ProgramTest):
 
     def test_a_gpu_capture_on_its_own_machine_and_on_another(self):
         trace = self.convert("h100/gpt_350m")
+        # Its profiler made the step five times as long: that is said, with the way out.
+        for gaps, said in (("keep", True), ("untraced", False)):
+            text = self.run_program("simulate", trace, "-o", self.dir / gaps, "--machine", "h200-hgx", "--host-gaps", gaps).stdout
+            self.assertEqual("--host-gaps untraced deducts what tracing is estimated to have taken" in " ".join(text.split()), said, text)
         # The machine is found by the device's name in the capture.
         self.assertEqual(self.times(self.simulate(trace, "--machine", "h100-hgx")), self.dry(trace))
         run = self.dir / "v100"

@@ -85,7 +85,7 @@ TEST(Coverage, TheCappedShareStandsBesideTheSurrogates) {
   EXPECT_DOUBLE_EQ(report.coverage.surrogate, 0.2);
   EXPECT_DOUBLE_EQ(report.coverage.capped, 0.1);
   EXPECT_THAT(ShortText(report, false),
-              HasSubstr("real 60.0 % of the step, surrogate 20.0 % (capped 10.0 %), "));
+              HasSubstr("real 60.0 % of the recorded step, surrogate 20.0 % (capped 10.0 %), "));
 }
 
 RunData RunWithoutTimes() {
@@ -118,9 +118,10 @@ TEST(Coverage, CompiledCodeIsTimedAndSaid) {
   EXPECT_DOUBLE_EQ(report.coverage.real, 0.2);
   EXPECT_THAT(report.verdict.caution, IsEmpty());
   const std::string text = ShortText(report, false);
-  EXPECT_THAT(text,
-              HasSubstr("real 20.0 % of the step, timed 60.0 % (compiled code 60.0 %), pauses "
-                        "20.0 %"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("real 20.0 % of the recorded step, timed 60.0 % (compiled code 60.0 %), pauses "
+                "20.0 %"));
   EXPECT_THAT(text, HasSubstr("! 60.0 % of the step is compiled code"));
 }
 

@@ -337,7 +337,8 @@ TEST(Short, BeginsWithTheVerdictAndKeepsToFortyLines) {
   const Report report = Analyze(MakeRunOnOneMachine());
   const std::string text = ShortText(report, false);
   EXPECT_THAT(text, StartsWith("Replay 1.60 us; your job 800 ns untraced: +100 %."));
-  EXPECT_THAT(text, HasSubstr("Coverage        real 80.0 % of the step, pauses 20.0 % (waiting"));
+  EXPECT_THAT(
+      text, HasSubstr("Coverage        real 80.0 % of the recorded step, pauses 20.0 % (waiting"));
   EXPECT_THAT(text, HasSubstr("Ranks           2 on 1 host: slowest rank"));
   EXPECT_LE(CountLines(text), 40U);
 }

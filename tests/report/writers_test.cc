@@ -67,8 +67,9 @@ TEST(Console, TheVerdictIsFirstThenCoverageAndStep) {
   const Report report = AnalyzeRun(MeasuredRun(MakeRun()), {.same_machine = true}).report;
   EXPECT_THAT(FullText(report, false), StartsWith("Replay 1.60 us; your job 800 ns untraced: "));
   const std::vector<std::string> lines = Lines(SectionText(report, "step", false).value());
-  EXPECT_THAT(lines.at(0), StartsWith("Coverage        real 80.0 % of the step, pauses 20.0 % "
-                                      "(waiting for others 5.0 %, host work 15.0 %)"));
+  EXPECT_THAT(lines.at(0),
+              StartsWith("Coverage        real 80.0 % of the recorded step, pauses 20.0 % "
+                         "(waiting 5.0 %, host work 15.0 %)"));
   EXPECT_THAT(lines.at(1), HasSubstr("recorded 1.00 us, replayed 1.60 us"));
   EXPECT_THAT(lines.at(2), HasSubstr("step +60.0 % against the traced step, +100.0 % against the"));
   EXPECT_THAT(lines.at(3), HasSubstr("operations +100.0 %"));
