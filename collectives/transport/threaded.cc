@@ -23,6 +23,11 @@ constexpr int kTagsOfPair = 1024;
 static_assert(kThreadedPairTag < kTagsOfPair);
 static_assert(kMaxRanksPerProcess * kMaxRanksPerProcess * kTagsOfPair <= kTransportTags);
 
+// The tag of a message between processes: the places of the two ranks, and their own tag.
+constexpr int WireTag(int from_place, int to_place, int tag) {
+  return (from_place * kMaxRanksPerProcess + to_place) * kTagsOfPair + tag;
+}
+
 // Which process has which ranks: each has a block of consecutive ones.
 struct Folding {
   int ranks;
@@ -140,14 +145,14 @@ class ThreadedGroupComm final : public GroupComm {
     if (IsHere(to)) {
       return group_->messages->Send({rank_, peer, tag}, data);
     }
-    return group_->link->Send(group_->process[to], WireTag(Me(), to, tag), data);
+    return group_->link->Send(group_->process[to], TagBetween(Me(), to, tag), data);
   }
   Result<std::unique_ptr<Transfer>> Recv(int peer, int tag, std::span<std::byte> data) override {
     const auto from = static_cast<std::size_t>(peer);
     if (IsHere(from)) {
       return group_->messages->Recv({peer, rank_, tag}, data);
     }
-    return group_->link->Recv(group_->process[from], WireTag(from, Me(), tag), data);
+    return group_->link->Recv(group_->process[from], TagBetween(from, Me(), tag), data);
   }
 
  private:
@@ -155,8 +160,8 @@ class ThreadedGroupComm final : public GroupComm {
   [[nodiscard]] bool IsHere(std::size_t member) const {
     return group_->process[member] == group_->process[Me()];
   }
-  [[nodiscard]] int WireTag(std::size_t from, std::size_t to, int tag) const {
-    return (group_->place[from] * kMaxRanksPerProcess + group_->place[to]) * kTagsOfPair + tag;
+  [[nodiscard]] int TagBetween(std::size_t from, std::size_t to, int tag) const {
+    return WireTag(group_->place[from], group_->place[to], tag);
   }
 
   std::shared_ptr<ThreadedGroup> group_;
@@ -331,6 +336,24 @@ Result<std::vector<std::string>> ThreadedCommunicator::GatherBetweenProcesses(
   return all;
 }
 
+// A message with the highest tag goes around the processes: a transport that does not take it fails
+// here, on all of them, and not where some already wait for what the others cannot send.
+Status TryHighestTag(Communicator& processes, int ranks_per_process) {
+  const int size = processes.size();
+  if (size == 1) {
+    return {};
+  }
+  std::vector<std::int32_t> all(static_cast<std::size_t>(size));
+  std::iota(all.begin(), all.end(), 0);
+  REPRISE_ASSIGN(const auto link, processes.CreateGroup(all));
+  const int tag = WireTag(ranks_per_process - 1, ranks_per_process - 1, kThreadedPairTag);
+  const auto sent = link->Send((processes.rank() + 1) % size, tag, {});
+  REPRISE_TRY(processes.Agree(sent ? Status{} : tl::unexpected<Error>(sent.error())));
+  REPRISE_ASSIGN(const auto received, link->Recv((processes.rank() + size - 1) % size, tag, {}));
+  REPRISE_TRY(processes.Await(**sent));
+  return processes.Await(*received);
+}
+
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Communicator>>> CreateThreadedCommunicators(
@@ -344,6 +367,7 @@ Result<std::vector<std::unique_ptr<Communicator>>> CreateThreadedCommunicators(
     return UsageError(fmt::format("{} ranks on {} processes are {} in one; at most {}: start more",
                                   ranks, processes.size(), most, kMaxRanksPerProcess));
   }
+  REPRISE_TRY(TryHighestTag(processes, most));
   const auto world = std::make_shared<ThreadedWorld>(processes, ranks);
   world->created.assign(static_cast<std::size_t>(world->here()), 0);
   world->notes.resize(static_cast<std::size_t>(world->here()));

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """How collectives are made, and more ranks than processes (docs/algorithms.md, docs/parts.md)."""
 import json
+import pathlib
 import sys
 
 import program
 
+FEW_TAGS = pathlib.Path(program.REPRISE).resolve().parent / "tests" / "collectives" / "libstand_in_few_tags.so"
 QUICK = ("--device", "host", "--warmup", "0", "--iterations", "1", "--host-gaps", "drop")
 
 
 class CollectivesTest(program.ProgramTest):
-    def replay(self, trace, *args, ranks, expect=0):
+    def replay(self, trace, *args, ranks, expect=0, env=None):
         run = self.dir / "run"
         done = self.run_program("replay", trace, "-o", run, "--force", *QUICK, *args, ranks=ranks,
-                                expect=expect)
+                                expect=expect, env=env)
         if expect == 0:
             self.report = self.run_json("report", run)
             self.manifest = json.loads((run / "manifest.json").read_text())
@@ -60,6 +62,15 @@ class CollectivesTest(program.ProgramTest):
         self.assertIn("with --ranks-per-process N, 4/N processes", self.replay(trace, ranks=2, expect=2))
         refused = self.replay(trace, "--ranks-per-process", "3", ranks=2, expect=2)
         self.assertEqual(refused.count("has 4 ranks, but 6 were started"), 1)  # of two processes
+
+    def test_an_mpi_with_too_few_tags_is_named(self):
+        """Ranks that are threads have their places in the tag. One rank a process needs no more tags than every MPI grants."""
+        few_tags = {"LD_PRELOAD": str(FEW_TAGS)}
+        trace = self.convert("gloo_comms/moe_ep4")
+        refused = self.replay(trace, "--ranks-per-process", "2", ranks=2, expect=4, env=few_tags)
+        self.assertRegex(refused, r"reprise: .*at most 32767 \(MPI_TAG_UB\); start one process a rank")
+        self.assertEqual(refused.count("MPI_TAG_UB"), 1, refused)
+        self.replay(trace, ranks=4, env=few_tags)
 
     def test_variants_are_measured_all_ways_and_checks_them(self):
         args = ("bench", "collectives", "all_gather", "-b", "1K", "-e", "64K", "-f", "64", "-n", "2", "-w",
