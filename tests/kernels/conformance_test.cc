@@ -127,7 +127,11 @@ TEST_P(ConformanceOn, MatchesReference) {
   for (const OpCall& call : kernel.Samples()) {
     if (!simulated || MaySimulate(kernel, call)) {
       SCOPED_TRACE(Describe(call));
-      EXPECT_EQ(Mismatch(runner, kernel, call), "");
+      const std::string mismatch = Mismatch(runner, kernel, call);
+      if (!device->info().fp64 && mismatch.find("has no float64") != std::string::npos) {
+        continue;  // ParsedKernel.LoweringFailsWhereTheDeviceLacksADtype has which calls may say so
+      }
+      EXPECT_EQ(mismatch, "");
       ++compared;
     }
   }

@@ -152,12 +152,27 @@ typedef struct {
 } Args;
 enum { VALUE, ONE_ELEMENT, TENSOR };
 
+#if HAVE_FP64
+static inline C load_float64_as_c(__global const uchar* p, long i) {
+  return (C)((__global const double*)p)[i];
+}
+#else
+// PyTorch gives a Python number as a float64 of one element.
+static inline C load_float64_as_c(__global const uchar* p, long i) {
+  const ulong bits = ((__global const ulong*)p)[i];
+  const uint sign = (uint)(bits >> 63) << 31;
+  const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
+  const ulong fraction = bits & 0xfffffffffffffUL;
+  if (exponent == 1024) return (C)as_float(sign | 0x7f800000u | (fraction != 0 ? 0x400000u : 0u));
+  const float size = ldexp((float)(fraction | 1UL << 52), exponent - 52);
+  return (C)as_float(sign | as_uint(size));
+}
+#endif
+
 static inline C load_any(__global const uchar* p, int type, long i) {
   switch (type) {
     case DTYPE_FLOAT32: return (C)((__global const float*)p)[i];
-#if HAVE_FP64
-    case DTYPE_FLOAT64: return (C)((__global const double*)p)[i];
-#endif
+    case DTYPE_FLOAT64: return load_float64_as_c(p, i);
     case DTYPE_FLOAT16: return (C)load_float16((__global const ushort*)p, i);
     case DTYPE_BFLOAT16: return (C)load_bfloat16((__global const ushort*)p, i);
     case DTYPE_INT8: return (C)((__global const char*)p)[i];
