@@ -1,22 +1,31 @@
 // Stands in for a GPU's OpenCL driver: a layer (CL/cl_layer.h; OPENCL_LAYERS names it) above the
 // driver that is there. The device says what a GPU of the kind STAND_IN_GPU says, refuses what that
-// GPU refuses, and computes by the driver beneath. A refusal is printed to stderr.
-// STAND_IN_GPU_BUFFER_BYTES: the largest buffer, instead of the kind's.
+// GPU refuses, and computes by the driver beneath. A refusal is printed to stderr; a kernel that
+// reads or writes beyond a buffer ends the process.
+// STAND_IN_GPU_BUFFER_BYTES: the largest buffer, instead of the kind's. STAND_IN_GPU_TIMER_NS: the
+// resolution of event times, instead of the driver's.
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace {
+
+// Which events have profiling times: kNone answers 0.
+enum class Times { kOfAll, kNotOfMarkers, kNone };
 
 // Sizes are of the real device divided by 64: the memory beneath is this machine's.
 struct Kind {
@@ -26,7 +35,7 @@ struct Kind {
   cl_ulong memory_bytes, max_allocation_bytes, local_bytes;
   std::size_t max_work_group;
   std::array<std::size_t, 3> max_groups;  // in x, y, z
-  bool marker_has_times;
+  Times times;
 };
 
 constexpr cl_ulong kMiB = 1 << 20;
@@ -40,6 +49,7 @@ constexpr std::string_view kCommon =
 // mi300x: ROCm's OpenCL runtime; the device is named by its instruction set, as clinfo shows, and
 // grids are limited by 32 bits of work-items.
 // no_float64: a GPU without double precision, as Intel's Arc.
+// no_times: a driver whose profiling events all say 0.
 const Kind kKinds[] = {
     {"h100",
      "NVIDIA H100 80GB HBM3",
@@ -52,7 +62,7 @@ const Kind kKinds[] = {
      48 << 10,
      1024,
      {2'147'483'647, 65'535, 65'535},
-     false},
+     Times::kNotOfMarkers},
     {"mi300x",
      "gfx942:sramecc+:xnack-",
      "Advanced Micro Devices, Inc.",
@@ -64,7 +74,7 @@ const Kind kKinds[] = {
      64 << 10,
      1024,
      {4'194'303, 4'194'303, 4'194'303},
-     true},
+     Times::kOfAll},
     {"no_float64",
      "Stand-in GPU without float64",
      "Stand-in",
@@ -76,7 +86,19 @@ const Kind kKinds[] = {
      64 << 10,
      1024,
      {4'194'303, 4'194'303, 4'194'303},
-     true},
+     Times::kOfAll},
+    {"no_times",
+     "Stand-in GPU without times",
+     "Stand-in",
+     "cl_khr_fp64 ",
+     "",
+     32,
+     16'288 * kMiB / 64,
+     4'095 * kMiB / 64,
+     64 << 10,
+     1024,
+     {4'194'303, 4'194'303, 4'194'303},
+     Times::kNone},
 };
 
 const Kind& Chosen() {
@@ -87,7 +109,7 @@ const Kind& Chosen() {
         return &known;
       }
     }
-    std::fprintf(stderr, "STAND_IN_GPU is h100, mi300x or no_float64\n");
+    std::fprintf(stderr, "STAND_IN_GPU is h100, mi300x, no_float64 or no_times\n");
     std::abort();
   }();
   return *kind;
@@ -161,6 +183,11 @@ cl_int CL_API_CALL GetDeviceInfo(cl_device_id device, cl_device_info what, std::
       return Answer(kind.max_work_group, size, value, needed);
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
       return Answer(std::array<std::size_t, 3>{1024, 1024, 64}, size, value, needed);
+    case CL_DEVICE_PROFILING_TIMER_RESOLUTION:
+      if (const char* const ns = std::getenv("STAND_IN_GPU_TIMER_NS"); ns != nullptr) {
+        return Answer(std::size_t{std::strtoull(ns, nullptr, 10)}, size, value, needed);
+      }
+      break;
     case CL_DEVICE_DOUBLE_FP_CONFIG:
       if (kind.extensions.find("fp64") == std::string_view::npos) {
         return Answer(cl_device_fp_config{0}, size, value, needed);
@@ -172,6 +199,34 @@ cl_int CL_API_CALL GetDeviceInfo(cl_device_id device, cl_device_info what, std::
   return beneath.clGetDeviceInfo(device, what, size, value, needed);
 }
 
+// Memory whose end, but for alignment, is that of the last page that may be accessed: what reads or
+// writes beyond is stopped there. The memory of a GPU that does so is another buffer's.
+struct Guarded {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;  // all pages
+};
+
+constexpr std::size_t kAlignment = 128;  // of any OpenCL type
+
+void* Guard(std::size_t size, Guarded& pages) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t rounded = (size + kAlignment - 1) / kAlignment * kAlignment;
+  const std::size_t usable = (rounded + page - 1) / page * page;
+  void* const got = mmap(nullptr, usable + page, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (got == MAP_FAILED) {
+    return nullptr;
+  }
+  pages = {static_cast<std::byte*>(got), usable + page};
+  mprotect(pages.begin + usable, page, PROT_NONE);
+  return pages.begin + usable - rounded;
+}
+
+void CL_CALLBACK Unmap(cl_mem /*memory*/, void* pages) {
+  const std::unique_ptr<Guarded> of(static_cast<Guarded*>(pages));
+  munmap(of->begin, of->bytes);
+}
+
 cl_mem CL_API_CALL CreateBuffer(cl_context context, cl_mem_flags flags, std::size_t size,
                                 void* from, cl_int* code) {
   if (size > MaxAllocationBytes()) {
@@ -181,7 +236,22 @@ cl_mem CL_API_CALL CreateBuffer(cl_context context, cl_mem_flags flags, std::siz
     }
     return nullptr;
   }
-  return beneath.clCreateBuffer(context, flags, size, from, code);
+  if (from != nullptr || (flags & CL_MEM_ALLOC_HOST_PTR) != 0) {
+    return beneath.clCreateBuffer(context, flags, size, from, code);
+  }
+  auto pages = std::make_unique<Guarded>();
+  void* const memory = Guard(size, *pages);
+  if (memory == nullptr) {
+    return beneath.clCreateBuffer(context, flags, size, from, code);
+  }
+  const cl_mem made =
+      beneath.clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, memory, code);
+  if (made == nullptr) {
+    Unmap(nullptr, pages.release());
+    return nullptr;
+  }
+  beneath.clSetMemObjectDestructorCallback(made, Unmap, pages.release());
+  return made;
 }
 
 cl_int CL_API_CALL EnqueueKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
@@ -222,8 +292,12 @@ cl_int CL_API_CALL GetTimes(cl_event event, cl_profiling_info what, std::size_t 
                             std::size_t* needed) {
   cl_command_type type = 0;
   beneath.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, nullptr);
-  if (!Chosen().marker_has_times && (type == CL_COMMAND_MARKER || type == CL_COMMAND_BARRIER)) {
+  const Times times = Chosen().times;
+  if (times == Times::kNotOfMarkers && (type == CL_COMMAND_MARKER || type == CL_COMMAND_BARRIER)) {
     return Refused(CL_PROFILING_INFO_NOT_AVAILABLE, "the time of a marker");
+  }
+  if (times == Times::kNone) {
+    return Answer(cl_ulong{0}, size, value, needed);
   }
   return beneath.clGetEventProfilingInfo(event, what, size, value, needed);
 }
