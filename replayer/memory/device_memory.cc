@@ -10,6 +10,10 @@
 namespace reprise {
 namespace {
 
+// Of initial values on their way to the device. Captures have hundreds of small storages: a wait
+// for each takes longer than its copy.
+constexpr std::int64_t kMaxUploadingBytes = std::int64_t{64} << 20;
+
 // Why a buffer of the plan was not granted, which node uses it first, and what may help.
 Error CannotAllocate(const MemoryPlan& plan, const Graph& graph, const DeviceInfo& device,
                      std::size_t buffer, std::int64_t before_bytes, const std::string& why) {
@@ -72,15 +76,23 @@ Status DeviceMemory::Restore(std::int32_t iteration) {
 
 template <typename Choose>
 Status DeviceMemory::FillInputs(const Choose& chosen) {
+  std::vector<std::vector<std::byte>> uploading;  // outlives the stream, which reads it
+  std::int64_t uploading_bytes = 0;
   REPRISE_ASSIGN(auto stream, device_.CreateStream(false));
   for (const StorageLife& life : inputs_) {
-    if (chosen(life)) {
-      const std::vector<std::byte> bytes = InitialBytes(life);
-      REPRISE_TRY(stream->Upload(*Find(life.incarnation), 0, bytes.data(), life.bytes));
+    if (!chosen(life)) {
+      continue;
+    }
+    const auto& bytes = uploading.emplace_back(InitialBytes(life));
+    REPRISE_TRY(stream->Upload(*Find(life.incarnation), 0, bytes.data(), life.bytes));
+    uploading_bytes += life.bytes;
+    if (uploading_bytes >= kMaxUploadingBytes) {
       REPRISE_TRY(stream->Finish());
+      uploading.clear();
+      uploading_bytes = 0;
     }
   }
-  return {};
+  return stream->Finish();
 }
 
 void DeviceMemory::CreateAliases(const MemoryPlan& plan) {
