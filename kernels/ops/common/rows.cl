@@ -142,12 +142,16 @@ static void vstream_float32(__global float* p, CAT(float, V) v, int flags) {
     }                                                                   \
     return tmp[0];                                                      \
   }
+// END_CONDITION() stands after a condition that a fold is under. Without it PoCL 3.1 runs what
+// follows that fold for work-items whose own conditions are false, too.
 #if L > 1
 #define GROUP_LOCAL(name) __local ACC name[L]
 DEFINE_GROUP_FOLD(group_sum, PLUS)
+#define END_CONDITION() barrier(CLK_LOCAL_MEM_FENCE)
 #else
 #define GROUP_LOCAL(name) __local ACC* name = 0
 #define group_sum(v, tmp) (v)
+#define END_CONDITION()
 #endif
 #endif  // ACC_NAME
 

@@ -113,6 +113,7 @@ __kernel void softmax_backward(__global const TYPE(X)* g, long g0, __global cons
       }
       FOR_ENDS(h, i, n) PUT(Y, dr, i, (GET(X, gr, i) - sum) * GET(X, yr, i));
     }
+    END_CONDITION();
   }
   END_STREAM();
 }

@@ -10,10 +10,11 @@ __kernel void batch_norm(__global const TYPE(X)* x, long x0, __global const TYPE
                          long n, float momentum, float eps, int flags, int lanes) {
   GROUP_LOCAL(tmp);
   FOR_ROWS(c, channels) {
-    ACC m, r;
+    const ACC count = (ACC)images * n;
+    ACC m, r, square = 0;
     if (flags & TRAINING) {
       VACC wide = 0;
-      ACC tail = 0, count = (ACC)images * n;
+      ACC tail = 0;
       FOR_SPANS(s, images) {
         __global const TYPE(X)* xr = x + x0 + (s * channels + c) * n;
         SPAN_VECTORS(i, n) wide += VGET(X, xr, i);
@@ -33,21 +34,22 @@ __kernel void batch_norm(__global const TYPE(X)* x, long x0, __global const TYPE
           tail += d * d;
         }
       }
-      ACC square = wide_sum(wide, tail, tmp);
+      square = wide_sum(wide, tail, tmp);
       r = 1 / sqrt(square / count + (ACC)eps);
-      if (get_local_id(0) == 0) {
-        PUT(S, save_mean, sm0 + c, m);
-        PUT(S, save_invstd, si0 + c, r);
-        if (flags & HAS_RUNNING) {
-          ACC f = momentum;
-          PUT(S, running_mean, rm0 + c, (1 - f) * GET(S, running_mean, rm0 + c) + f * m);
-          PUT(S, running_var, rv0 + c,
-                (1 - f) * GET(S, running_var, rv0 + c) + f * square / (count - 1));
-        }
-      }
     } else {
       m = GET(S, running_mean, rm0 + c);
       r = 1 / sqrt(GET(S, running_var, rv0 + c) + (ACC)eps);
+    }
+    END_CONDITION();
+    if ((flags & TRAINING) && get_local_id(0) == 0) {
+      PUT(S, save_mean, sm0 + c, m);
+      PUT(S, save_invstd, si0 + c, r);
+      if (flags & HAS_RUNNING) {
+        ACC f = momentum;
+        PUT(S, running_mean, rm0 + c, (1 - f) * GET(S, running_mean, rm0 + c) + f * m);
+        PUT(S, running_var, rv0 + c,
+            (1 - f) * GET(S, running_var, rv0 + c) + f * square / (count - 1));
+      }
     }
     ACC scale = flags & HAS_WEIGHT ? r * GET(W, w, w0 + c) : r;
     ACC shift = flags & HAS_BIAS ? GET(W, b, b0 + c) : 0;

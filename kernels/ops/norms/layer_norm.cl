@@ -47,6 +47,7 @@ __kernel void layer_norm(__global const TYPE(X)* x, long x0, __global const TYPE
       if (flags & CENTERED) PUT(S, mean, mean0 + row, m);
       PUT(S, rstd, rstd0 + row, r);
     }
+    END_CONDITION();
   }
   END_STREAM();
 }
@@ -114,6 +115,7 @@ __kernel void layer_norm_dx(__global const TYPE(X)* g, long g0, __global const T
       if (flags & HAS_WEIGHT) v *= GET(W, w, i);
       PUT(X, dr, i, (v - gw - (GET(X, xr, i) - m) * r * gwx) * r);
     }
+    END_CONDITION();  // of WANT_X
   }
   END_STREAM();
 }
