@@ -127,7 +127,7 @@ TEST(RecordedSidesTest, MarkdownHasTheTablesOfTheConsole) {
   const std::string text = ComparisonMarkdown(of.sides, of.comparison);
   EXPECT_THAT(text, HasSubstr("## b against a\\|x"));
   EXPECT_THAT(text, HasSubstr("### Time by class"));
-  EXPECT_THAT(text, HasSubstr("| gemm | 2 | 8.00 us | 16.0 us | 2.00x | +8.00 us |"));
+  EXPECT_THAT(text, HasSubstr("| gemm | 2 | 4.00 us | 8.00 us | 2.00x | +4.00 us |"));
   const std::string figure = ComparisonJson(of.sides, of.comparison, {"parallelism"});
   const auto json = nlohmann::json::parse(figure);
   EXPECT_EQ(json["sides"][1]["load"]["ranks"].size(), 2U);
