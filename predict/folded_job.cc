@@ -26,6 +26,20 @@ std::vector<NodeInfo> DescribedNodes::All() const {
   return all;
 }
 
+std::vector<std::uint64_t> DescribedNodes::Repetitions() const {
+  std::vector<std::uint64_t> begins;
+  if (times == 0) {
+    return begins;
+  }
+  const std::uint64_t more = part.end - part.begin;
+  // The part repeats the nodes right before it.
+  const std::uint64_t first = nodes[part.begin].node_id - more;
+  for (std::int64_t i = 0; i <= times + 2; ++i) {
+    begins.push_back(first + static_cast<std::uint64_t>(i) * more);
+  }
+  return begins;
+}
+
 Result<DescribedNodes> DescribeProgram(const Graph& program) {
   REPRISE_ASSIGN(const Plan plan, PlanOfWork(program));
   return Described(program, plan);

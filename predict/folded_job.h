@@ -26,6 +26,9 @@ struct DescribedNodes {
 
   // With all repetitions: ids and starts move along, as in Graph::Repeated.
   [[nodiscard]] std::vector<NodeInfo> All() const;
+  // Ids of the nodes with which the repetitions begin, and of the node behind them; none where
+  // nothing repeats.
+  [[nodiscard]] std::vector<std::uint64_t> Repetitions() const;
 };
 
 // As a run has them.

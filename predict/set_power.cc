@@ -10,6 +10,7 @@
 #include "predict/simulator/device_operations.h"
 #include "predict/simulator/power_nodes.h"
 #include "predict/simulator/power_samples.h"
+#include "report/run/row_blocks.h"
 
 namespace reprise {
 namespace {
@@ -123,7 +124,8 @@ void SetPower::AddRank(const Graph& graph, std::uint32_t first) {
   }
 }
 
-void SetPower::Write(std::size_t rank, RankWriter& writer, bool by_class) const {
+void SetPower::Write(std::size_t rank, std::span<const std::uint64_t> blocks, RankWriter& writer,
+                     bool by_class) const {
   if (!outcome_) {
     if (!reason_.empty()) {
       writer.SetFacts({.missing_telemetry = {{"model", reason_}}});
@@ -149,7 +151,7 @@ void SetPower::Write(std::size_t rank, RankWriter& writer, bool by_class) const 
   for (std::size_t i = 0; i < node_ids_[rank].size(); ++i) {
     joules.push_back({node_ids_[rank][i], outcome_->devices[d].node_joules[i]});
   }
-  writer.Append(std::move(joules));
+  AppendBlocks(writer, std::move(joules), &NodeJoules::node_id, blocks);
   writer.SetFacts({.idle_begin_ns = telemetry.idle_begin_ns, .idle_end_ns = telemetry.idle_end_ns});
 }
 

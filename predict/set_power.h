@@ -47,8 +47,10 @@ class SetPower {
   // graph's nodes begin at `first`.
   void AddRank(const Graph& graph, std::uint32_t first);
 
-  // Of a run with one rank for each class (`by_class`), or with all ranks.
-  void Write(std::size_t rank, RankWriter& writer, bool by_class) const;
+  // Of a run with one rank for each class (`by_class`), or with all ranks. `blocks`: of its nodes
+  // (ScheduledRanks).
+  void Write(std::size_t rank, std::span<const std::uint64_t> blocks, RankWriter& writer,
+             bool by_class) const;
   // After AddRank. Nothing: without power.
   [[nodiscard]] std::optional<PowerPrediction> Predict(std::int64_t steps) const;
   // Options of the run: what could not be met (docs/run_format.md).

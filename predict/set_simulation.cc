@@ -253,8 +253,9 @@ Simulation SetSimulation::AsSimulation() {
   };
   simulation.options = [this] { return Describe(); };
   simulation.device = machine_.options.to ? machine_.options.to->device.name : "";
-  simulation.telemetry = [this](std::size_t rank, RankWriter& writer) {
-    machine_.power.Write(rank, writer, ranks_ > 0);
+  simulation.telemetry = [this](std::size_t rank, std::span<const std::uint64_t> blocks,
+                                RankWriter& writer) {
+    machine_.power.Write(rank, blocks, writer, ranks_ > 0);
   };
   return simulation;
 }

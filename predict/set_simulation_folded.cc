@@ -115,6 +115,7 @@ Status SetSimulation::WriteFolded(const SimulationRequest& request, const TraceS
                                           : transfer_ns.subspan(own.first_node, program.size())));
     scheduled.graphs.push_back(&program);
     scheduled.frames.push_back(job.described[own.program].frame);
+    scheduled.blocks.push_back(job.described[own.program].Repetitions());
     scheduled.first.push_back(own.first_node);
     scheduled.facts.push_back(
         {.class_ranks = own.ranks, .class_members = members[scheduled.facts.size()]});

@@ -70,15 +70,18 @@ std::optional<Origin> OriginOf(const std::string& directory, const AnalysisBasis
   for (const auto& [name, unused] : checksums->sums()) {
     names.push_back(name);
   }
-  std::int64_t bytes = 0;
+  std::vector<std::int32_t> ranks;
   for (const std::string& name : names) {
     const auto state = StateOf(PathIn(directory, name));
     if (!state) {
       return std::nullopt;
     }
-    bytes += name.starts_with("rank") ? state->bytes : 0;
+    if (name.starts_with("rank")) {
+      ranks.push_back(static_cast<std::int32_t>(ranks.size()));
+    }
     origin.files.push_back(*state);
   }
+  const std::int64_t bytes = BytesOfRanks(directory, ranks);
   origin.host_by_host = !FitsInMemory(bytes, basis.memory_bytes);
   return bytes >= basis.least_bytes ? std::optional(std::move(origin)) : std::nullopt;
 }

@@ -16,6 +16,7 @@
 #include "replayer/plan/plan.h"
 #include "replayer/plan/run_directory.h"
 #include "replayer/plan/timing_graph.h"
+#include "report/run/row_blocks.h"
 #include "report/run/run.h"
 
 namespace reprise {
@@ -181,10 +182,14 @@ Status WriteRank(const SimulationRequest& request, const Simulation& simulation,
                          simulated.schedule.end_ns[at] - start_ns});
     }
   }
-  writer->Append(std::move(infos));
-  writer->Append(DescribeEdges(graph));
-  writer->Append(simulated.collectives[rank]);
-  writer->Append(std::move(records));
+  std::span<const std::uint64_t> blocks;
+  if (!simulated.blocks.empty()) {
+    blocks = simulated.blocks[rank];
+  }
+  AppendBlocks(*writer, std::move(infos), &NodeInfo::node_id, blocks);
+  AppendBlocks(*writer, DescribeEdges(graph), &EdgeInfo::to, blocks);
+  AppendBlocks(*writer, std::vector(simulated.collectives[rank]), &CollectiveInfo::node_id, blocks);
+  AppendBlocks(*writer, std::move(records), &NodeRecord::node_id, blocks);
   writer->Append(StepsOf(simulated, rank));
   writer->SetFacts({.modelled = true});
   writer->SetFacts(TraceFacts(graph, simulated.recorded));
@@ -192,7 +197,7 @@ Status WriteRank(const SimulationRequest& request, const Simulation& simulation,
     writer->SetFacts(simulated.facts[rank]);
   }
   if (simulation.telemetry) {
-    simulation.telemetry(rank, *writer);
+    simulation.telemetry(rank, blocks, *writer);
   }
   return writer->Close();
 }

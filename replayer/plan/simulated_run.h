@@ -50,8 +50,9 @@ struct Simulation {
   // For the manifest, read afterwards.
   std::function<std::map<std::string, std::string>()> options;
   std::string device;  // of every rank
-  // Writes modelled telemetry of a rank of the run. Empty: there is none.
-  std::function<void(std::size_t rank, RankWriter& writer)> telemetry;
+  // Writes modelled telemetry of a rank of the run; `blocks` are the rank's. Empty: there is none.
+  std::function<void(std::size_t rank, std::span<const std::uint64_t> blocks, RankWriter& writer)>
+      telemetry;
 };
 
 // What is known of a simulated run when it is written: a graph for each rank, or for each class of
@@ -60,7 +61,10 @@ struct ScheduledRanks {
   std::vector<const Graph*> graphs;
   // The nodes of a graph as the plan has them (DescribeNodes), each once. Any thread.
   std::function<std::vector<NodeInfo>(std::size_t graph)> describe;
-  std::vector<StepFrame> frames;     // by graph
+  std::vector<StepFrame> frames;  // by graph
+  // By graph, ascending: ids of nodes with which blocks begin that may be alike. A run stores
+  // blocks that are alike once (report/run/row_blocks.h). Or empty.
+  std::vector<std::vector<std::uint64_t>> blocks;
   std::vector<std::uint32_t> first;  // of each graph's nodes in the schedule
   Schedule schedule;
   bool recorded = false;                                 // the set has times

@@ -43,6 +43,7 @@ Result<bool> Statement::Next() {
     return true;
   }
   if (code == SQLITE_DONE) {
+    sqlite3_reset(statement_.get());  // parameters may be bound anew
     return false;
   }
   return tl::unexpected(MakeError(sqlite3_db_handle(statement_.get()), code, file_));

@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <system_error>
+#include <vector>
 
+#include "core/parallel.h"
+#include "report/run/database.h"
 #include "report/run/schema.h"
+#include "report/run/schema_check.h"
 
 namespace reprise {
 namespace {
@@ -16,16 +22,51 @@ namespace {
 constexpr double kAtLeast = 2;
 constexpr double kAbout = 8;
 
+// Stored rows, and those that come of them.
+struct RowCounts {
+  double stored = 0, all = 0;
+};
+
+Result<RowCounts> CountRows(const std::string& path) {
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckSchema(database, path));  // a foreign query need not end
+  RowCounts counts;
+  for (const RunTable& table : RunTables()) {
+    if (!table.HasShared()) {
+      continue;
+    }
+    REPRISE_ASSIGN(Statement select,
+                   database.Prepare(fmt::format(
+                       "SELECT total(last - first + 1), total((last - first + 1) * (repetition = "
+                       "0)) FROM {}",
+                       PartsOf(table.name))));
+    REPRISE_ASSIGN(const bool found, select.Next());
+    counts.all += found ? select.Real(0) : 0;
+    counts.stored += found ? select.Real(1) : 0;
+  }
+  return counts;
+}
+
+// By how much the rows of a file are more than it stores. 1 for files without repetition, and for
+// those whose damage their reader reports.
+double RepetitionOf(const std::string& path) {
+  const Result<RowCounts> counts = CountRows(path);
+  const double more = counts && counts->stored > 0 ? counts->all / counts->stored : 1;
+  return more > 1 ? more : 1;
+}
+
 }  // namespace
 
-std::int64_t BytesOnDisk(const std::string& directory, std::span<const std::int32_t> ranks) {
-  std::int64_t bytes = 0;
-  for (const std::int32_t rank : ranks) {
+std::int64_t BytesOfRanks(const std::string& directory, std::span<const std::int32_t> ranks) {
+  std::vector<double> bytes(ranks.size(), 0);
+  ForEachInParallel(ranks.size(), [&](std::size_t i) {
+    const std::string path = RankPath(directory, ranks[i]);
     std::error_code error;
-    const auto size = std::filesystem::file_size(RankPath(directory, rank), error);
-    bytes += error ? 0 : static_cast<std::int64_t>(size);
-  }
-  return bytes;
+    const auto size = std::filesystem::file_size(path, error);
+    bytes[i] = error ? 0 : static_cast<double>(size) * RepetitionOf(path);
+  });
+  return static_cast<std::int64_t>(
+      std::min(std::accumulate(bytes.begin(), bytes.end(), 0.0), 1e18));
 }
 
 std::int64_t MachineMemoryBytes() {
@@ -39,7 +80,7 @@ std::int64_t MachineMemoryBytes() {
 
 bool FitsInMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                   std::int64_t memory_bytes) {
-  return FitsInMemory(BytesOnDisk(directory, ranks), memory_bytes);
+  return FitsInMemory(BytesOfRanks(directory, ranks), memory_bytes);
 }
 
 bool FitsInMemory(std::int64_t file_bytes, std::int64_t memory_bytes) {
@@ -48,12 +89,13 @@ bool FitsInMemory(std::int64_t file_bytes, std::int64_t memory_bytes) {
 
 Status CheckMemory(const std::string& directory, std::span<const std::int32_t> ranks,
                    std::int64_t memory_bytes) {
-  const auto bytes = static_cast<double>(BytesOnDisk(directory, ranks));
+  const auto bytes = static_cast<double>(BytesOfRanks(directory, ranks));
   if (kAtLeast * bytes <= static_cast<double>(memory_bytes)) {
     return {};
   }
   return EnvironmentError(fmt::format(
-      "{}: the files of {} ranks{} hold {:.1f} GB, which take about {:.0f} GB of memory to read; "
+      "{}: the files of {} ranks{} hold rows of {:.1f} GB, which take about {:.0f} GB of memory to "
+      "read; "
       "there are {:.1f} GB. Read it on a machine with more, or copy manifest.json and the "
       "rank<N>.sqlite of the ranks that matter to a directory of their own and read that; each "
       "file also answers SQL (docs/run_format.md)",

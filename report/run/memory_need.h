@@ -13,9 +13,10 @@ namespace reprise {
 // what a report finds of it is kept.
 inline constexpr std::int64_t kLargeRunBytes = std::int64_t{32} << 20;
 
-// What these ranks' files hold.
-[[nodiscard]] std::int64_t BytesOnDisk(const std::string& directory,
-                                       std::span<const std::int32_t> ranks);
+// What these ranks' files hold; rows that repeat count as often as they come
+// (report/run/repeated_rows.h).
+[[nodiscard]] std::int64_t BytesOfRanks(const std::string& directory,
+                                        std::span<const std::int32_t> ranks);
 
 // Memory and swap of this machine.
 [[nodiscard]] std::int64_t MachineMemoryBytes();

@@ -2,17 +2,46 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "report/run/database.h"
+#include "report/run/repeated_rows.h"
 #include "report/run/schema_check.h"
 #include "report/run/table_rows.h"
 
 namespace reprise {
 namespace {
+
+// Where the stored rows of a table are among all.
+class PlacesOfRows {
+ public:
+  // The rows of the next part are `count` from `place` on. Where some lack, none is known.
+  void Add(const RowPart& part, std::size_t place, std::size_t count) {
+    if (part.last - part.first + 1 == static_cast<std::int64_t>(count)) {
+      runs_.push_back({part.first, part.last + 1, place});
+    }
+  }
+  [[nodiscard]] std::optional<std::size_t> Of(std::int64_t number) const {
+    const auto behind = std::ranges::upper_bound(runs_, number, {}, &Run::first);
+    if (behind == runs_.begin() || number >= std::prev(behind)->end) {
+      return std::nullopt;
+    }
+    return std::prev(behind)->place + static_cast<std::size_t>(number - std::prev(behind)->first);
+  }
+
+ private:
+  struct Run {
+    std::int64_t first = 0, end = 0;
+    std::size_t place = 0;
+  };
+  std::vector<Run> runs_;  // ascending
+};
 
 // The tables of a file, and whose rows of them are wanted.
 struct RankTables {
@@ -20,8 +49,8 @@ struct RankTables {
   const std::string& path;
   int rank = 0;
   RankContent content = RankContent::kWhole;
-  bool own_file = false;      // it has no other rank's rows
-  bool shared_apart = false;  // shared columns are in tables of their own
+  bool own_file = false;                          // it has no other rank's rows
+  std::set<std::string, std::less<>> names = {};  // of an own file's tables
 
   // All rows of the rank, in the order they were written.
   // `from`: the table, or a query in its place.
@@ -34,11 +63,15 @@ struct RankTables {
   template <typename Row>
   [[nodiscard]] Status ReadOfNodes(
       std::vector<Row>& rows, std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
+    const std::string_view table = TableName(static_cast<CollectiveInfo*>(nullptr));
+    const auto id_in = [&](const std::string& column, const std::string& of) {
+      return fmt::format(" AND {0} IN (SELECT {0} FROM {1})", column, of);
+    };
     const std::string transfers =
-        shared_apart
-            ? fmt::format(" AND node_id IN (SELECT node_id FROM {})",
-                          RowsOf(TableName(static_cast<CollectiveInfo*>(nullptr))))
-            : fmt::format(" AND node_id IN (SELECT node_id FROM collectives WHERE rank={})", rank);
+        names.contains(PartsOf(table)) ? id_in(MovedColumn("node_id"), FromParts(table))
+        : names.contains(SharedOf(table))
+            ? id_in("node_id", RowsOf(table))
+            : id_in("node_id", fmt::format("{} WHERE rank={}", table, rank));
     return ReadThat(content == RankContent::kOutline ? transfers : "", from, rows);
   }
 
@@ -57,7 +90,7 @@ struct RankTables {
   [[nodiscard]] Status ReadThat(const std::string& condition, std::string_view from,
                                 std::vector<Row>& rows) const {
     if constexpr (kHasShared<Row>) {
-      if (shared_apart) {
+      if (names.contains(SharedOf(TableName(static_cast<Row*>(nullptr))))) {
         return ReadApart(condition, rows);
       }
     }
@@ -77,14 +110,36 @@ struct RankTables {
   template <typename Row>
   [[nodiscard]] Status ReadApart(const std::string& condition, std::vector<Row>& rows) const {
     const std::string_view table = TableName(static_cast<Row*>(nullptr));
-    std::vector<std::optional<Row>> shared;  // by number; nothing: another rank's
+    SharedRows<Row> shared;
     REPRISE_TRY(ReadShared(table, shared));
-    REPRISE_ASSIGN(const std::size_t count, Count(RowsOf(table)));
-    rows.reserve(count);
+    const bool parts = names.contains(PartsOf(table));
+    if (parts && condition.empty()) {
+      return ReadParts(shared, rows);
+    }
+    if (!parts) {
+      REPRISE_ASSIGN(const std::size_t count, Count(RowsOf(table)));
+      rows.reserve(count);
+    }
+    std::string columns;
+    const Row row{};
+    VisitColumns(row, [&](const RunColumn& column, const auto& /*member*/) {
+      if (!column.shared) {
+        columns += (parts ? MovedColumn(column.name) : fmt::format("r.{}", column.name)) + ", ";
+      }
+    });
     REPRISE_ASSIGN(Statement select,
                    database.Prepare(fmt::format(
-                       "SELECT {}, shared FROM {} WHERE 1{} ORDER BY rowid",
-                       SelectedColumns<Row>(ColumnPart::kOwn), RowsOf(table), condition)));
+                       "SELECT {}r.shared FROM {} WHERE 1{}", columns,
+                       parts ? FromParts(table) : fmt::format("{} r", RowsOf(table)), condition)));
+    return ReadSelected(select, shared, rows);
+  }
+  // By number; nothing: another rank's.
+  template <typename Row>
+  using SharedRows = std::vector<std::optional<Row>>;
+  // All rows of `select`: own columns and the number of the shared ones.
+  template <typename Row>
+  [[nodiscard]] Status ReadSelected(Statement& select, const SharedRows<Row>& shared,
+                                    std::vector<Row>& rows) const {
     const int last = static_cast<int>(kOwnColumns<Row>);
     for (;;) {
       REPRISE_ASSIGN(const bool more, select.Next());
@@ -94,17 +149,82 @@ struct RankTables {
       const std::int64_t number =
           select.StoredType(last) == StoredAs::kInteger ? select.Int(last) : -1;
       if (number < 1 || number > static_cast<std::int64_t>(shared.size())) {
-        return Checked(BadInput(fmt::format("table {}, column shared", RowsOf(table))));
+        return Checked(BadInput(
+            fmt::format("table {}, column shared", RowsOf(TableName(static_cast<Row*>(nullptr))))));
       }
       if (const std::optional<Row>& values = shared[static_cast<std::size_t>(number) - 1]) {
         REPRISE_TRY(Checked(ReadColumns(select, ColumnPart::kOwn, rows.emplace_back(*values))));
       }
     }
   }
+  // Stored rows are read once. Those that repeat are made of them: SQLite takes ten times as long.
+  template <typename Row>
+  [[nodiscard]] Status ReadParts(const SharedRows<Row>& shared, std::vector<Row>& rows) const {
+    const std::string_view table = TableName(static_cast<Row*>(nullptr));
+    std::vector<RowPart> parts;
+    REPRISE_TRY(ReadRowParts(table, parts));
+    REPRISE_ASSIGN(Statement select, database.Prepare(fmt::format(
+                                         "SELECT {}, shared FROM {} WHERE rowid BETWEEN ? "
+                                         "AND ? ORDER BY rowid",
+                                         SelectedColumns<Row>(ColumnPart::kOwn), RowsOf(table))));
+    REPRISE_ASSIGN(const std::size_t stored, Count(RowsOf(table)));
+    std::size_t all = 0;
+    for (const RowPart& part : parts) {
+      all += std::min(static_cast<std::size_t>(part.last - part.first) + 1, stored);
+    }
+    rows.reserve(all);
+    PlacesOfRows places;
+    for (const RowPart& part : parts) {
+      if (part.repetition == 0) {
+        const std::size_t begin = rows.size();
+        select.Bind(1, part.first);
+        select.Bind(2, part.last);
+        REPRISE_TRY(ReadSelected(select, shared, rows));
+        places.Add(part, begin, rows.size() - begin);
+        continue;
+      }
+      for (std::int64_t number = part.first; number <= part.last; ++number) {
+        const auto last = places.Of(number);
+        const auto before = places.Of(number - part.back);
+        const auto moved = last && before ? Moved(OwnValuesOf(rows[*before]),
+                                                  OwnValuesOf(rows[*last]), part.repetition)
+                                          : std::nullopt;
+        if (!moved) {
+          return Checked(BadInput(fmt::format("table {}, column repetition", PartsOf(table))));
+        }
+        Row row = rows[*last];
+        SetOwnValues(*moved, row);
+        rows.push_back(std::move(row));
+      }
+    }
+    return {};
+  }
+  [[nodiscard]] Status ReadRowParts(std::string_view table, std::vector<RowPart>& parts) const {
+    REPRISE_ASSIGN(
+        Statement select,
+        database.Prepare(fmt::format("SELECT first, last, back, repetition FROM {} ORDER BY rowid",
+                                     PartsOf(table))));
+    for (;;) {
+      REPRISE_ASSIGN(const bool more, select.Next());
+      if (!more) {
+        return {};
+      }
+      for (const int column : {0, 1, 2, 3}) {
+        if (select.StoredType(column) != StoredAs::kInteger) {
+          return Checked(BadInput(fmt::format("table {}", PartsOf(table))));
+        }
+      }
+      const RowPart& part =
+          parts.emplace_back(RowPart{select.Int(0), select.Int(1), select.Int(2), select.Int(3)});
+      if (part.first < 1 || part.last < part.first || part.back < 0 || part.back >= part.first ||
+          part.repetition < 0) {
+        return Checked(BadInput(fmt::format("table {}", PartsOf(table))));
+      }
+    }
+  }
   // They are numbered from 1.
   template <typename Row>
-  [[nodiscard]] Status ReadShared(std::string_view table,
-                                  std::vector<std::optional<Row>>& shared) const {
+  [[nodiscard]] Status ReadShared(std::string_view table, SharedRows<Row>& shared) const {
     REPRISE_ASSIGN(
         Statement select,
         database.Prepare(fmt::format("SELECT {}, rank, shared FROM {} ORDER BY shared",
@@ -138,6 +258,19 @@ struct RankTables {
         path, rank, read.error().message));
   }
 };
+
+Result<std::set<std::string, std::less<>>> TablesOf(Database& database) {
+  REPRISE_ASSIGN(Statement select,
+                 database.Prepare("SELECT name FROM sqlite_master WHERE type='table'"));
+  std::set<std::string, std::less<>> names;
+  for (;;) {
+    REPRISE_ASSIGN(const bool more, select.Next());
+    if (!more) {
+      return names;
+    }
+    names.emplace(select.View(0));
+  }
+}
 
 Status ReadOtherTables(const RankTables& tables, RankData& data) {
   if (tables.content == RankContent::kWhole) {
@@ -181,12 +314,13 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
                               std::vector<std::string>& notes) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
-  REPRISE_ASSIGN(const std::int64_t version, CheckSchema(database, path));
+  REPRISE_TRY(CheckSchema(database, path));
   RankData data;
   data.rank = rank;
   // One snapshot, although the writer may be going on.
   REPRISE_TRY(database.Execute("BEGIN"));
-  const RankTables tables{database, path, rank, content, true, version >= kSharedColumnsSince};
+  RankTables tables{database, path, rank, content, true};
+  REPRISE_ASSIGN(tables.names, TablesOf(database));
   REPRISE_TRY(tables.ReadOfNodes(data.nodes));
   REPRISE_TRY(tables.ReadOfNodes(data.records));
   REPRISE_TRY(ReadOtherTables(tables, data));

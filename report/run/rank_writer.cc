@@ -19,6 +19,7 @@
 
 #include "core/clock.h"
 #include "report/run/database.h"
+#include "report/run/repeated_rows.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
 #include "report/run/table_rows.h"
@@ -39,13 +40,15 @@ using Batches = std::tuple<std::vector<std::vector<Rows>>...>;
 using Pending = Batches<RankFileRow, RunDevice, RunFact, StepRecord, MeteredDevice, Metric, Sample,
                         CollectiveInfo, NodeInfo, NodeRecord, NodeJoules, EdgeInfo>;
 
-// By table, the numbers of the rows in <table>_shared, by their values' bytes.
+// Of a table with shared columns.
 template <typename Row>
-struct SharedRowsOf {
-  std::unordered_map<std::string, std::int64_t> numbers;
+struct StoredOf {
+  std::unordered_map<std::string, std::int64_t> numbers;  // in <table>_shared, by values' bytes
+  std::int64_t rows = 0;                                  // in <table>_rows
+  RepeatedRows<Row> repeated;
 };
-using SharedRows = std::tuple<SharedRowsOf<CollectiveInfo>, SharedRowsOf<NodeInfo>,
-                              SharedRowsOf<NodeRecord>, SharedRowsOf<EdgeInfo>>;
+using StoredTables = std::tuple<StoredOf<CollectiveInfo>, StoredOf<NodeInfo>, StoredOf<NodeRecord>,
+                                StoredOf<NodeJoules>, StoredOf<EdgeInfo>>;
 
 template <typename Member>
 void LeaveOutOf(Member& member, ProvenanceRule rule, const std::string& host) {
@@ -119,10 +122,15 @@ class RankWriter::Impl {
 
  private:
   void Loop();
-  [[nodiscard]] Status Write(const Pending& batch);
-  // One prepared INSERT for all rows, committing now and then.
+  [[nodiscard]] Status Write(Pending&& batch);
+  // Both: one prepared INSERT for all rows, committing now and then.
   template <typename Row>
-  [[nodiscard]] Status WriteRows(const std::vector<Row>& rows);
+  [[nodiscard]] Status WritePlain(const std::vector<Row>& rows);
+  template <typename Row>
+  [[nodiscard]] Status WriteShared(std::vector<Row>&& rows);
+  // After so many rows of a batch.
+  [[nodiscard]] bool IsTimeToCommit(std::size_t rows) const;
+  [[nodiscard]] Status Commit();
   // The number of the row in <table>_shared that has the row's shared values; writes it where it
   // is new. `insert`: of such rows.
   template <typename Row>
@@ -132,7 +140,7 @@ class RankWriter::Impl {
   const int rank_;
   const RankProvenance provenance_;
   std::int64_t transaction_start_ns_ = 0;
-  SharedRows shared_;
+  StoredTables stored_;
   std::string shared_bytes_;  // of the row that is written
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -150,9 +158,9 @@ void RankWriter::Impl::Loop() {
     wake_.wait_for(lock, kFlushPeriod, [this] { return closing_; });
     const bool last = closing_;
     if (!IsEmpty(pending_)) {
-      const Pending batch = std::exchange(pending_, {});
+      Pending batch = std::exchange(pending_, {});
       lock.unlock();
-      Status status = Write(batch);
+      Status status = Write(std::move(batch));
       lock.lock();
       if (!status) {
         status_ = std::move(status);
@@ -168,7 +176,7 @@ void RankWriter::Impl::Loop() {
 template <typename Row>
 Result<std::int64_t> RankWriter::Impl::SharedNumber(const Row& row, Statement& insert) {
   SharedBytes(row, shared_bytes_);
-  auto& numbers = std::get<SharedRowsOf<Row>>(shared_).numbers;
+  auto& numbers = std::get<StoredOf<Row>>(stored_).numbers;
   const auto [at, added] =
       numbers.try_emplace(shared_bytes_, static_cast<std::int64_t>(numbers.size()) + 1);
   if (added) {
@@ -180,46 +188,89 @@ Result<std::int64_t> RankWriter::Impl::SharedNumber(const Row& row, Statement& i
   return at->second;
 }
 
+bool RankWriter::Impl::IsTimeToCommit(std::size_t rows) const {
+  return rows % kRowsPerClockCheck == 0 && MonotonicNs() - transaction_start_ns_ > kCommitNs;
+}
+
+Status RankWriter::Impl::Commit() {
+  REPRISE_TRY(database_.Execute("COMMIT; BEGIN"));
+  transaction_start_ns_ = MonotonicNs();
+  return {};
+}
+
 template <typename Row>
-Status RankWriter::Impl::WriteRows(const std::vector<Row>& rows) {
-  if (rows.empty()) {
-    return {};
-  }
-  constexpr ColumnPart kPart = kHasShared<Row> ? ColumnPart::kOwn : ColumnPart::kAll;
-  REPRISE_ASSIGN(Statement insert,
-                 database_.Prepare(InsertSql<Row>(kPart, kHasShared<Row> ? "shared" : "rank")));
-  std::optional<Statement> insert_shared;
-  if constexpr (kHasShared<Row>) {
-    REPRISE_ASSIGN(insert_shared,
-                   database_.Prepare(InsertSql<Row>(ColumnPart::kShared, "shared, rank")));
-  }
+Status RankWriter::Impl::WritePlain(const std::vector<Row>& rows) {
+  REPRISE_ASSIGN(Statement insert, database_.Prepare(InsertSql<Row>(ColumnPart::kAll, "rank")));
   std::size_t count = 0;
   for (const Row& row : rows) {
-    std::int64_t first = rank_;
-    if constexpr (kHasShared<Row>) {
-      REPRISE_ASSIGN(first, SharedNumber(row, *insert_shared));
-    }
-    insert.Bind(1, first);
-    BindColumns(insert, row, kPart, 2);
+    insert.Bind(1, rank_);
+    BindColumns(insert, row, ColumnPart::kAll, 2);
     REPRISE_TRY(insert.Finish());
-    if (++count % kRowsPerClockCheck == 0 && MonotonicNs() - transaction_start_ns_ > kCommitNs) {
-      REPRISE_TRY(database_.Execute("COMMIT; BEGIN"));
-      transaction_start_ns_ = MonotonicNs();
+    if (IsTimeToCommit(++count)) {
+      REPRISE_TRY(Commit());
     }
   }
   return {};
 }
 
-Status RankWriter::Impl::Write(const Pending& batch) {
+template <typename Row>
+Status RankWriter::Impl::WriteShared(std::vector<Row>&& rows) {
+  REPRISE_ASSIGN(Statement insert_part,
+                 database_.Prepare(fmt::format("INSERT INTO {} VALUES(?,?,?,?)",
+                                               PartsOf(TableName(rows.data())))));
+  const auto add_part = [&](const RowPart& part) {
+    insert_part.Bind(1, part.first);
+    insert_part.Bind(2, part.last);
+    insert_part.Bind(3, part.back);
+    insert_part.Bind(4, part.repetition);
+    return insert_part.Finish();
+  };
+  StoredOf<Row>& stored = std::get<StoredOf<Row>>(stored_);
+  if (const std::optional<RowPart> part = stored.repeated.Continue(rows)) {
+    return add_part(*part);
+  }
+  REPRISE_ASSIGN(Statement insert, database_.Prepare(InsertSql<Row>(ColumnPart::kOwn, "shared")));
+  REPRISE_ASSIGN(Statement insert_shared,
+                 database_.Prepare(InsertSql<Row>(ColumnPart::kShared, "shared, rank")));
+  const std::int64_t first = stored.rows + 1;
+  RowPart part{.first = first};
+  for (const Row& row : rows) {
+    REPRISE_ASSIGN(const std::int64_t number, SharedNumber(row, insert_shared));
+    insert.Bind(1, number);
+    BindColumns(insert, row, ColumnPart::kOwn, 2);
+    REPRISE_TRY(insert.Finish());
+    part.last = ++stored.rows;
+    if (IsTimeToCommit(static_cast<std::size_t>(part.last - first + 1))) {
+      REPRISE_TRY(add_part(part));
+      part.first = part.last + 1;
+      REPRISE_TRY(Commit());
+    }
+  }
+  if (part.last >= part.first) {
+    REPRISE_TRY(add_part(part));
+  }
+  stored.repeated.Stored(std::move(rows), first);
+  return {};
+}
+
+Status RankWriter::Impl::Write(Pending&& batch) {
   transaction_start_ns_ = MonotonicNs();
   REPRISE_TRY(database_.Execute("BEGIN"));
   Status status;
-  const auto write = [&](const auto& batches) {
-    for (const auto& rows : batches) {
-      status = status ? WriteRows(rows) : status;
+  const auto write = [&]<typename Row>(std::vector<std::vector<Row>>& batches) {
+    for (std::vector<Row>& rows : batches) {
+      if (!status || rows.empty()) {
+        continue;
+      }
+      if constexpr (kHasShared<Row>) {
+        status = WriteShared(std::move(rows));
+      } else {
+        status = WritePlain(rows);
+      }
+      rows = {};
     }
   };
-  std::apply([&write](const auto&... batches) { (write(batches), ...); }, batch);
+  std::apply([&write](auto&... batches) { (write(batches), ...); }, batch);
   REPRISE_TRY(std::move(status));
   return database_.Execute("COMMIT");
 }

@@ -52,7 +52,7 @@ Status MergeRun(const std::string& directory, int most_ranks_in_full) {
   std::vector<std::int32_t> ranks(static_cast<std::size_t>(manifest.world_size));
   std::iota(ranks.begin(), ranks.end(), 0);
   const bool in_full =
-      manifest.world_size <= most_ranks_in_full && BytesOnDisk(directory, ranks) < kLargeRunBytes;
+      manifest.world_size <= most_ranks_in_full && BytesOfRanks(directory, ranks) < kLargeRunBytes;
   const std::string path = MergedPath(directory);
   REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
   {

@@ -40,13 +40,17 @@ std::string CreateTable(const RunTable& table) {
 }
 
 // Rows in the order in which they were written: the other tables are looked up by key.
-std::string CreateSharedView(const RunTable& table) {
+std::string CreateSharedView(const RunTable& table, bool parts) {
   std::string columns = "s.rank AS rank";
   for (const RunColumn& column : table.columns) {
-    columns += fmt::format(", {0}.{1} AS {1}", column.shared ? 's' : 'r', column.name);
+    const std::string own = parts ? MovedColumn(column.name) : fmt::format("r.{}", column.name);
+    columns += fmt::format(", {} AS {}", column.shared ? fmt::format("s.{}", column.name) : own,
+                           column.name);
   }
-  return fmt::format("CREATE VIEW {} AS SELECT {} FROM {} r CROSS JOIN {} s ON s.shared = r.shared",
-                     table.name, columns, RowsOf(table.name), SharedOf(table.name));
+  return fmt::format("CREATE VIEW {} AS SELECT {} FROM {} CROSS JOIN {} s ON s.shared = r.shared",
+                     table.name, columns,
+                     parts ? FromParts(table.name) : fmt::format("{} r", RowsOf(table.name)),
+                     SharedOf(table.name));
 }
 
 std::string CreateSharedAndRows(const RunTable& table) {
@@ -55,8 +59,11 @@ std::string CreateSharedAndRows(const RunTable& table) {
   for (const RunColumn& column : table.columns) {
     (column.shared ? shared : rows) += Definition(column);
   }
-  return fmt::format("CREATE TABLE {}({});CREATE TABLE {}({});{};", SharedOf(table.name), shared,
-                     RowsOf(table.name), rows, CreateSharedView(table));
+  return fmt::format(
+      "CREATE TABLE {}({});CREATE TABLE {}({});"
+      "CREATE TABLE {}(first INTEGER, last INTEGER, back INTEGER, repetition INTEGER);{};",
+      SharedOf(table.name), shared, RowsOf(table.name), rows, PartsOf(table.name),
+      CreateSharedView(table, true));
 }
 
 // The table whose rows, with their medians, are `nodes`.
@@ -105,6 +112,16 @@ bool RunTable::HasShared() const { return std::ranges::any_of(columns, &RunColum
 
 std::string SharedOf(std::string_view table) { return fmt::format("{}_shared", table); }
 std::string RowsOf(std::string_view table) { return fmt::format("{}_rows", table); }
+std::string PartsOf(std::string_view table) { return fmt::format("{}_parts", table); }
+std::string FromParts(std::string_view table) {
+  return fmt::format(
+      "{0} p CROSS JOIN {1} r ON r.rowid BETWEEN p.first AND p.last"
+      " CROSS JOIN {1} b ON b.rowid = r.rowid - p.back",
+      PartsOf(table), RowsOf(table));
+}
+std::string MovedColumn(std::string_view column) {
+  return fmt::format("r.{0} + p.repetition * (r.{0} - b.{0})", column);
+}
 
 std::string RankSchema() {
   std::string sql = Version();
@@ -118,7 +135,8 @@ std::vector<std::string> RankViews() {
   std::vector<std::string> views = {std::string(kNodesView)};
   for (const RunTable& table : RunTables()) {
     if (table.HasShared()) {
-      views.push_back(CreateSharedView(table));
+      views.push_back(CreateSharedView(table, true));
+      views.push_back(CreateSharedView(table, false));
     }
   }
   return views;

@@ -15,9 +15,6 @@ namespace reprise {
 #define REPRISE_SCHEMA_OLDEST(version) inline constexpr int kOldestRunSchema = version;
 #include "report/run/schema.def"
 
-// The first version whose ranks' files hold shared columns apart.
-inline constexpr int kSharedColumnsSince = 11;
-
 // More ranks than this in a file are damage, not a run.
 inline constexpr std::int32_t kMaxRanks = 1'000'000;
 
@@ -46,11 +43,17 @@ struct RunTable {
 // Of a table with shared columns, in rank<N>.sqlite.
 [[nodiscard]] std::string SharedOf(std::string_view table);
 [[nodiscard]] std::string RowsOf(std::string_view table);
+// Since version 12: which rows come, in order, and how far they have moved.
+[[nodiscard]] std::string PartsOf(std::string_view table);
+// The rows of <table>_parts as values of FROM: `p`, the row `r`, and `b`, the same row one
+// repetition before. Of a column that rows do not share: its value in that row.
+[[nodiscard]] std::string FromParts(std::string_view table);
+[[nodiscard]] std::string MovedColumn(std::string_view column);
 
 // rank<N>.sqlite: all tables, and `nodes` as a view over node_info and records, right at any
 // moment, also while the run continues.
 [[nodiscard]] std::string RankSchema();
-// The statements that make its views, as the file keeps them.
+// The statements that make its views, as the files keep them: of this version and of earlier ones.
 [[nodiscard]] std::vector<std::string> RankViews();
 // run.sqlite: the tables that are not kOwnFile, `rank` column and all, so that one query serves
 // both kinds of file, and `nodes` as a table.

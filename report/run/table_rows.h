@@ -41,6 +41,18 @@ struct RankFileRow {
 #define REPRISE_TABLE_END }
 #include "report/run/schema.def"
 
+// Whether two rows have the same in all shared columns.
+#define REPRISE_TABLE(table, Struct, where)                                   \
+  [[nodiscard]] inline bool HasSameShared([[maybe_unused]] const Struct& a,   \
+                                          [[maybe_unused]] const Struct& b) { \
+    bool same = true;
+#define REPRISE_COLUMN(column, type, member)
+#define REPRISE_SHARED(column, type, member) same = same && a.member == b.member;
+#define REPRISE_TABLE_END \
+  return same;            \
+  }
+#include "report/run/schema.def"
+
 // What is stored of a member: numbers and texts as they are, an enum by name, splits as "[1,2]"
 // ("[]" where even).
 template <typename T>

@@ -129,7 +129,10 @@ def insert(database, table, rows):
     split = [dict(zip(names, row)) for row in rows]
     keys = [numbers.setdefault(tuple(row[name] for name in shared[1:]), len(numbers) + 1) for row in split]
     insert_all(database, f"{table}_shared", [(number, *values) for values, number in numbers.items()])
-    return insert_all(database, f"{table}_rows", [(key, *(row[name] for name in own[1:])) for key, row in zip(keys, split)])
+    first = database.execute(f"SELECT count(*) + 1 FROM {table}_rows").fetchone()[0]
+    insert_all(database, f"{table}_rows", [(key, *(row[name] for name in own[1:])) for key, row in zip(keys, split)])
+    if split:
+        insert_all(database, f"{table}_parts", [(first, first + len(split) - 1, 0, 0)])
 
 
 def insert_all(database, table, rows):

@@ -267,9 +267,9 @@ class Schemas(unittest.TestCase):
         for file, absent in (("rank0.sqlite", set()), ("run.sqlite", {"node_info", "records"})):
             with contextlib.closing(sqlite3.connect(made.real_run() / file)) as database:
                 there = {name for name, in database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
-                views = {name for name in there if name.removesuffix("_shared").removesuffix("_rows") in run_schema.TABLES}
+                views = {name for name in there if name.removesuffix("_shared").removesuffix("_rows").removesuffix("_parts") in run_schema.TABLES}
                 self.assertEqual(views, there)
-                there = {name for name in there if not name.endswith(("_shared", "_rows"))}
+                there = {name for name in there if not name.endswith(("_shared", "_rows", "_parts"))}
                 self.assertEqual(there, set(run_schema.TABLES) - absent)
                 for name in there:
                     columns = [column[1] for column in database.execute(f"PRAGMA table_info({name})")]

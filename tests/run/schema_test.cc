@@ -88,11 +88,11 @@ void MakeVersion10(const std::string& path) {
   ASSERT_TRUE(database);
   for (const RunTable& table : RunTables()) {
     if (table.HasShared()) {
-      const Status done =
-          database->Execute(fmt::format("CREATE TABLE plain AS SELECT * FROM {0}; DROP VIEW {0};"
-                                        "CREATE TABLE {0} AS SELECT * FROM plain; DROP TABLE "
-                                        "plain; DROP TABLE {1}; DROP TABLE {2}",
-                                        table.name, SharedOf(table.name), RowsOf(table.name)));
+      const Status done = database->Execute(
+          fmt::format("CREATE TABLE plain AS SELECT * FROM {0}; DROP VIEW {0};"
+                      "CREATE TABLE {0} AS SELECT * FROM plain; DROP TABLE "
+                      "plain; DROP TABLE {1}; DROP TABLE {2}; DROP TABLE {3}",
+                      table.name, SharedOf(table.name), RowsOf(table.name), PartsOf(table.name)));
       ASSERT_TRUE(done) << done.error().message;
     }
   }

@@ -13,10 +13,13 @@ def _views():
     nodes = importlib.resources.files("reprise").joinpath("run_nodes_view.def").read_text(encoding="utf-8")
     views = {nodes.partition('R"sql(')[2].rpartition(')sql"')[0]}
     for table, shared in run_schema.SHARED.items():
-        columns = "".join(f", {'s' if column.name in shared else 'r'}.{column.name} AS {column.name}"
-                          for column in run_schema.TABLES[table] if column.name != "rank")
-        views.add(f"CREATE VIEW {table} AS SELECT s.rank AS rank{columns} FROM {table}_rows r CROSS JOIN {table}_shared s "
-                  "ON s.shared = r.shared")
+        parts = (f"{table}_parts p CROSS JOIN {table}_rows r ON r.rowid BETWEEN p.first AND p.last "
+                 f"CROSS JOIN {table}_rows b ON b.rowid = r.rowid - p.back")
+        for source, own in ((parts, "r.{0} + p.repetition * (r.{0} - b.{0})"), (f"{table}_rows r", "r.{0}")):
+            columns = "".join(f", {f's.{column.name}' if column.name in shared else own.format(column.name)} AS {column.name}"
+                              for column in run_schema.TABLES[table] if column.name != "rank")
+            views.add(f"CREATE VIEW {table} AS SELECT s.rank AS rank{columns} FROM {source} CROSS JOIN {table}_shared s "
+                      "ON s.shared = r.shared")
     return views
 
 
