@@ -1,7 +1,8 @@
 // What the report of a large run takes, first and next: time, processor time and memory of a
 // process of its own each.
-//   report_bench RANKS NODES DIRECTORY [ITERATIONS]   NODES of each rank; 4 iterations by default
-// DIRECTORY gets a synthetic run, or has the one that an earlier call wrote: about 290 bytes a node
+//   report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES]]
+// NODES of each rank; 4 iterations and the machine's memory by default.
+// DIRECTORY gets a synthetic run, or has the one that an earlier call wrote: about 135 bytes a node
 // and 4 iterations. Ranks are on hosts of eight devices with a meter each. Of 13 nodes of a rank 3
 // are transfers. Ends with 1 where the next report takes more than 5 s or 300 MB.
 #include <fmt/format.h>
@@ -228,13 +229,14 @@ Cost Measure(const std::function<Status()>& task) {
 
 int Run(int argc, char** argv) {
   if (argc < 4) {
-    fmt::print(stderr, "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS]\n");
+    fmt::print(stderr, "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES]]\n");
     return 2;
   }
   const int ranks = std::atoi(argv[1]);
   const int nodes = std::atoi(argv[2]);
   const std::string directory = argv[3];
   const int iterations = argc > 4 ? std::atoi(argv[4]) : 4;
+  const std::int64_t memory_bytes = argc > 5 ? std::atoll(argv[5]) : 0;
   const auto say = [](const char* what, const Cost& cost) {
     fmt::print("{:8} {:8.1f} s  {:8.1f} s of processor time  {:8.0f} MB\n", what, cost.wall_s,
                cost.cpu_s, cost.peak_mb);
@@ -247,8 +249,9 @@ int Run(int argc, char** argv) {
     return 1;
   }
   std::filesystem::remove(directory + "/" + kStoredAnalysisFile);
-  const auto report = [&directory]() -> Status {
-    return AnalyzeRun(directory, {.page = true}).map([](const Analysis&) {});
+  const auto report = [&]() -> Status {
+    return AnalyzeRun(directory, {.page = true, .memory_bytes = memory_bytes})
+        .map([](const Analysis&) {});
   };
   const bool first = say("first", Measure(report));
   const Cost next = Measure(report);

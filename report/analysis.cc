@@ -4,15 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 #include <variant>
 
 #include "core/median.h"
+#include "core/parallel.h"
 #include "report/classes/coverage.h"
 #include "report/energy/sampled.h"
 #include "report/fidelity/other_programs.h"
+#include "report/in_order.h"
 #include "report/nodes/step_times.h"
 #include "report/part_sums.h"
 #include "report/run/memory_need.h"
@@ -142,7 +146,6 @@ void DescribeOutline(const MeasuredRun& outline, Report& report) {
   }
   FillStepTimes(outline.ranks, report);
   report.processor_use = ProcessorUseOf(*outline.data, report.manifest.warmup, report.iterations);
-  report.collectives = outline.transfers.rows;
   SampledSummary sampled = SummarizeSamples(outline.ranks, report.ranks);
   report.measured_ns = sampled.measured_ns;
   report.energy = std::move(sampled.energy);
@@ -162,6 +165,7 @@ std::optional<double> RelativeError(std::optional<std::int64_t> replayed_ns,
 }
 
 void Conclude(const MeasuredRun& outline, const PartSums& sums, Report& report) {
+  report.collectives = outline.transfers.times->Rows();
   // Known without meters too, but then not per joule.
   report.tokens = report.attribution ? report.attribution->tokens : InferTokens(outline.ranks);
   report.samples = report.attribution ? report.attribution->samples : InferSamples(outline.ranks);
@@ -209,32 +213,69 @@ Result<Analysis> AnalyzeParts(const MeasuredRun& outline, const AnalysisOptions&
   return analysis;
 }
 
-// The hosts' ranks, in the order of their first.
-std::vector<std::vector<std::int32_t>> RanksByHost(const MeasuredRun& outline) {
-  std::vector<std::vector<std::int32_t>> hosts;
-  std::map<std::string, std::size_t> number;
+// Those of one host together, hosts in the order of their first.
+std::vector<std::int32_t> RanksByHost(const MeasuredRun& outline) {
+  std::map<std::string, std::vector<std::int32_t>> by_host;
+  std::vector<std::vector<std::int32_t>*> hosts;
   for (const MeasuredRank& rank : outline.ranks) {
     const RankRow row = IdentifyRank(rank, outline.data->manifest);
-    const auto [at, added] = number.try_emplace(row.host, hosts.size());
-    if (added) {
-      hosts.emplace_back();
+    std::vector<std::int32_t>& ranks = by_host[row.host];
+    if (ranks.empty()) {
+      hosts.push_back(&ranks);
     }
-    hosts[at->second].push_back(row.rank);
+    ranks.push_back(row.rank);
   }
-  return hosts;
+  std::vector<std::int32_t> in_order;
+  for (const std::vector<std::int32_t>* const ranks : hosts) {
+    in_order.insert(in_order.end(), ranks->begin(), ranks->end());
+  }
+  return in_order;
 }
 
-Result<Analysis> AnalyzeByHost(RunReader& reader, const AnalysisOptions& options,
+// A rank in memory.
+struct RankPart {
+  RankPart(RunData&& read, const MeasuredRun& outline)
+      : data(std::move(read)), measured(data, outline) {}
+  RunData data;
+  MeasuredRun measured;
+};
+
+// When the members of all transfers had arrived.
+Status AddTransfers(const RunReader& reader, const MeasuredRun& outline) {
+  std::vector<Status> outcomes(outline.ranks.size());
+  ForEachInParallel(outcomes.size(), [&](std::size_t r) {
+    const std::array ranks = {outline.data->ranks[r].rank};
+    Result<RunData> read = reader.Read(ranks, RankContent::kTransfers);
+    if (read) {
+      outline.transfers.times->Add(MeasuredRank(read->ranks.front()), r);
+    }
+    outcomes[r] = read.map([](const RunData&) {});
+  });
+  for (Status& outcome : outcomes) {
+    REPRISE_TRY(std::move(outcome));
+  }
+  outline.transfers.times->Close();
+  return {};
+}
+
+Result<Analysis> AnalyzeByRank(RunReader& reader, const AnalysisOptions& options,
                                std::int64_t memory_bytes) {
   REPRISE_ASSIGN(const RunData outline_data, reader.ReadAll(RankContent::kOutline));
-  const MeasuredRun outline(outline_data);
-  return AnalyzeParts(outline, options, [&](PartSums& sums) -> Status {
-    for (const auto& ranks : RanksByHost(outline)) {
-      REPRISE_TRY(CheckMemory(reader.directory(), ranks, memory_bytes));
-      REPRISE_ASSIGN(const RunData data, reader.Read(ranks));
-      sums.Add(MeasuredRun(data, outline));
-    }
-    return {};
+  const MeasuredRun outline = MeasuredRun::OfOutline(outline_data);
+  for (const RankData& rank : outline_data.ranks) {
+    REPRISE_TRY(CheckMemory(reader.directory(), std::array{rank.rank}, memory_bytes));
+  }
+  REPRISE_TRY(AddTransfers(reader, outline));
+  const std::vector<std::int32_t> ranks = RanksByHost(outline);
+  return AnalyzeParts(outline, options, [&](PartSums& sums) {
+    return ForEachInOrder(
+        ranks.size(), RanksAtATime(reader.directory(), ranks, memory_bytes),
+        [&](std::size_t i) {
+          return reader.Read(std::array{ranks[i]}).map([&outline](RunData&& data) {
+            return std::make_unique<RankPart>(std::move(data), outline);
+          });
+        },
+        [&sums](const std::unique_ptr<RankPart>& part) { sums.Add(part->measured); });
   });
 }
 
@@ -242,7 +283,7 @@ Result<Analysis> AnalyzeAnew(const std::string& directory, const AnalysisOptions
                              std::int64_t memory_bytes) {
   REPRISE_ASSIGN(RunReader reader, RunReader::Open(directory));
   if (!FitsInMemory(directory, reader.AllRanks(), memory_bytes)) {
-    return AnalyzeByHost(reader, options, memory_bytes);
+    return AnalyzeByRank(reader, options, memory_bytes);
   }
   REPRISE_ASSIGN(const RunData run, reader.ReadAll());
   return AnalyzeRun(MeasuredRun(run), options);

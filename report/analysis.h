@@ -18,8 +18,8 @@ struct AnalysisOptions {
   bool page = false;
   bool same_machine = false;  // the user knows that the run was recorded where it was replayed
   HtmlLimits limits;
-  // A run that would take more memory is read host by host, which is slower and leaves out what
-  // moved the step's end and the critical path. 0: what the machine has.
+  // A run that would take more memory is read rank by rank, which leaves out what moved the step's
+  // end and the critical path. 0: what the machine has.
   std::int64_t memory_bytes = 0;
   // What is found of a run whose ranks' files hold as much is kept beside them
   // (report/stored_analysis.h).
@@ -29,7 +29,7 @@ struct AnalysisOptions {
 // For a run in memory; without a page.
 [[nodiscard]] Report Analyze(const RunData& run);
 [[nodiscard]] Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options);
-// Of a run on disk. Environment: not even one host's ranks fit in memory.
+// Of a run on disk. Environment: not even one rank fits in memory.
 [[nodiscard]] Result<Analysis> AnalyzeRun(const std::string& directory,
                                           const AnalysisOptions& options = {});
 

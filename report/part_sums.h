@@ -7,6 +7,7 @@
 #include "report/classes/class_sums.h"
 #include "report/classes/shape_sums.h"
 #include "report/energy/energy_attributor.h"
+#include "report/energy/throttling.h"
 #include "report/fidelity/fidelity_examination.h"
 #include "report/nodes/measured_run.h"
 #include "report/page/html_data.h"
@@ -22,7 +23,7 @@ class PartSums {
   // `page`: the limits of what Finish returns, where it is asked for.
   PartSums(const MeasuredRun& outline, const std::optional<HtmlLimits>& page, Report& report);
 
-  // Each rank once; those of one host together.
+  // Each rank once; ranks of one host in order.
   void Add(const MeasuredRun& part);
   // After the last part, once. What the page shows, where it was asked for.
   [[nodiscard]] std::optional<PageDetails> Finish();
@@ -32,19 +33,18 @@ class PartSums {
   [[nodiscard]] std::int64_t never_ran() const { return never_ran_; }
 
  private:
-  void AddThermal(ThermalDetails thermal);
-
-  const MeasuredRun& outline_;
   std::optional<HtmlLimits> page_;
   Report& report_;
   FidelityExamination fidelity_;
   EnergyAttributor energy_;
+  ThermalExamination thermal_;
   ClassSums<OpClass> classes_{&NodeInfo::op_class};
   ClassSums<Phase> phases_{&NodeInfo::phase};
   ShapeSums shapes_;
   WorkTimes work_;
   StepClassSums steps_;
   std::optional<TelemetryReduction> telemetry_;  // for the page
+  std::optional<StragglerSums> stragglers_;      // likewise
   std::int64_t never_ran_ = 0;
 };
 

@@ -40,7 +40,7 @@ struct FileState {
 struct Origin {
   FileState program;
   std::vector<FileState> files;
-  bool host_by_host = false;
+  bool rank_by_rank = false;
   HtmlLimits limits;
 };
 
@@ -82,7 +82,7 @@ std::optional<Origin> OriginOf(const std::string& directory, const AnalysisBasis
     origin.files.push_back(*state);
   }
   const std::int64_t bytes = BytesOfRanks(directory, ranks);
-  origin.host_by_host = !FitsInMemory(bytes, basis.memory_bytes);
+  origin.rank_by_rank = !FitsInMemory(bytes, basis.memory_bytes);
   return bytes >= basis.least_bytes ? std::optional(std::move(origin)) : std::nullopt;
 }
 

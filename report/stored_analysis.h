@@ -22,7 +22,7 @@ struct Analysis {
 // How a run is analysed, which says what is found and whether that is kept.
 struct AnalysisBasis {
   std::int64_t least_bytes = 0;   // of the ranks' files together: of less nothing is kept
-  std::int64_t memory_bytes = 0;  // a run that would take more is read host by host
+  std::int64_t memory_bytes = 0;  // a run that would take more is read rank by rank
   HtmlLimits limits;
 };
 

@@ -142,7 +142,7 @@ CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option(
          "--memory", flags->memory,
          "memory limit, e.g. 8GiB (default: the machine's memory); a run that needs more is "
-         "read host by host")
+         "read rank by rank")
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--quiet", flags->quiet, "with -o: print no text");
   app.add_flag("--force", flags->force, "with -o: replace the file");

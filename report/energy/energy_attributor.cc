@@ -59,22 +59,31 @@ std::optional<StepAmount> InferAmount(std::span<const MeasuredRank> ranks,
 }  // namespace
 
 EnergyAttributor::EnergyAttributor(std::span<const MeasuredRank> outline,
-                                   const TransferMatches& matches)
-    : outline_(outline), uses_(outline, matches) {}
-
-void EnergyAttributor::Add(const MeasuredRun& part, std::span<const RankRow> rank_rows,
-                           std::span<const EnergyRow> rows) {
-  ranks_ = part.ranks;
-  transfers_ = &part.transfers;
-  uses_.Begin(part.ranks, part.positions);
-  for (const HostMeters& host : FindMeters(part.ranks, rank_rows, rows)) {
-    if (host.meters.empty()) {
-      out_.notes.push_back(
-          fmt::format("energy: nothing on host {} is metered; its ranks' operations have no joules",
-                      host.host));
-      continue;
+                                   std::span<const RankRow> rank_rows,
+                                   std::span<const EnergyRow> rows)
+    : outline_(outline), uses_(outline), meters_(FindMeters(outline, rank_rows, rows)) {
+  host_of_.resize(outline.size());
+  for (const HostMeters& meters : meters_) {
+    Host& host = hosts_.emplace_back(Host{.meters = &meters, .ranks_to_come = meters.ranks.size()});
+    for (const RunMeter& meter : meters.meters) {
+      Device& device = host.devices[meter.device];
+      device.meters.push_back(&meter);
+      device.users_to_come = meter.users.size();
     }
-    AddHost(host);
+    for (const std::size_t position : meters.ranks) {
+      host_of_[position] = hosts_.size() - 1;
+    }
+  }
+}
+
+void EnergyAttributor::Add(const MeasuredRun& part) {
+  uses_.Begin(part);
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    for (std::size_t r = 0; r < part.ranks.size(); ++r) {
+      if (host_of_[part.positions[r]] == h) {
+        AddRank(part, r, hosts_[h]);
+      }
+    }
   }
 }
 
@@ -90,88 +99,104 @@ std::optional<EnergyAttribution> EnergyAttributor::Finish() {
   return std::move(out_);
 }
 
-// What ran on a metered device, or, for no name, on the host itself.
-Load EnergyAttributor::LoadOf(const HostMeters& host, const std::string& device,
-                              const std::vector<std::size_t>& users) const {
-  Load load;
-  for (const std::size_t r : users) {
-    const bool compute = !device.empty() || ComputesOnHost(r, ranks_[r].data(), host);
-    // Modelled devices transfer themselves; what is replayed goes over the host.
-    const bool transfers = device.empty() || IsModelled(ranks_[r].data());
-    AddOperations(ranks_, r, {.compute = compute, .transfers = transfers ? transfers_ : nullptr},
-                  load);
+void EnergyAttributor::AddRank(const MeasuredRun& part, std::size_t r, Host& host) {
+  for (auto& [name, device] : host.devices) {
+    const std::vector<std::size_t>& users = device.meters.front()->users;
+    if (std::ranges::find(users, part.positions[r]) != users.end()) {
+      AddLoad(part, r, *host.meters, name, device);
+      if (--device.users_to_come == 0) {
+        Split(device);
+      }
+    }
   }
-  return load;
+  if (--host.ranks_to_come == 0) {
+    Finish(host);
+  }
 }
 
-// What a model says of each of the load's operations; empty where it says nothing. A node runs once
-// in a simulated run.
-std::vector<double> EnergyAttributor::JoulesOf(const Load& load,
-                                               const std::vector<const RunMeter*>& meters) const {
-  const std::vector<std::size_t>& users = meters.front()->users;
-  if (meters.size() != 1 || !meters.front()->idle_watts || users.size() != 1 ||
-      ranks_[users.front()].data().joules.empty()) {
-    return {};
-  }
-  const MeasuredRank& rank = ranks_[users.front()];
-  std::vector<double> of_node(rank.data().nodes.size(), 0);
-  for (const NodeJoules& own : rank.data().joules) {
+void EnergyAttributor::AddLoad(const MeasuredRun& part, std::size_t r, const HostMeters& host,
+                               const std::string& name, Device& device) {
+  const MeasuredRank& rank = part.ranks[r];
+  const bool compute = !name.empty() || ComputesOnHost(part.positions[r], rank.data(), host);
+  // Modelled devices transfer themselves; what is replayed goes over the host.
+  const bool transfers = name.empty() || IsModelled(rank.data());
+  Load load;
+  AddOperations(part.ranks, r,
+                {.compute = compute, .transfers = transfers ? &part.transfers : nullptr}, load);
+  // What a model says of each of the operations; nodes run once in a simulated run.
+  const bool modelled = device.meters.size() == 1 && device.meters.front()->idle_watts &&
+                        device.meters.front()->users.size() == 1 && !rank.data().joules.empty();
+  std::vector<double> of_node(modelled ? rank.data().nodes.size() : 0, 0);
+  for (std::size_t i = 0; i < (modelled ? rank.data().joules.size() : 0); ++i) {
+    const NodeJoules& own = rank.data().joules[i];
     if (const auto node = rank.FindNode(own.node_id)) {
       of_node[*node] += own.above_idle_joules;
     }
   }
-  std::vector<double> joules;
-  joules.reserve(load.executions.size());
+  device.users.reserve(device.users.size() + load.executions.size());
   for (const Execution& execution : load.executions) {
-    joules.push_back(of_node[execution.node]);
-  }
-  return joules;
-}
-
-void EnergyAttributor::AddHost(const HostMeters& host) {
-  std::map<std::string, std::vector<const RunMeter*>> devices;
-  for (const RunMeter& meter : host.meters) {
-    devices[meter.device].push_back(&meter);
-  }
-  HostEnergyRow& row = out_.hosts.emplace_back(HostEnergyRow{.host = host.host});
-  for (const auto& [device, meters] : devices) {
-    AddDevice(host, device, meters, row);
-  }
-  for (const RunMeter& meter : host.meters) {
-    for (const auto& [key, window] : StepWindows(ranks_, host, meter.curve.window())) {
-      steps_[key] += static_cast<double>(meter.devices) * (meter.curve.JoulesUntil(window.second) -
-                                                           meter.curve.JoulesUntil(window.first));
+    device.users.push_back(uses_.UserOf(execution));
+    if (modelled) {
+      device.modelled_joules.push_back(of_node[execution.node]);
     }
   }
+  if (device.times.empty()) {
+    device.times = std::move(load.times);
+  } else {
+    device.times.insert(device.times.end(), load.times.begin(), load.times.end());
+  }
 }
 
-void EnergyAttributor::AddDevice(const HostMeters& host, const std::string& device,
-                                 const std::vector<const RunMeter*>& meters, HostEnergyRow& row) {
-  const Load load = LoadOf(host, device, meters.front()->users);
+void EnergyAttributor::Split(Device& device) {
   std::vector<SplitMeter> split_meters;
   std::int64_t update_ns = 0;
-  for (const RunMeter* meter : meters) {
+  for (const RunMeter* meter : device.meters) {
     split_meters.push_back({&meter->curve, meter->idle_watts.value_or(0)});
     update_ns = std::max(update_ns, meter->update_ns.value_or(0));
   }
-  const std::vector<double> modelled = JoulesOf(load, meters);
-  out_.of_operations = out_.of_operations || !modelled.empty();
-  const EnergySplit split = SplitEnergy(split_meters, load.times, modelled);
-  const Interval window = meters.front()->curve.window();
-  for (std::size_t i = 0; i < load.times.size(); ++i) {
-    const std::int64_t active_ns =
-        std::min(load.times[i].second, window.second) - std::max(load.times[i].first, window.first);
+  out_.of_operations = out_.of_operations || !device.modelled_joules.empty();
+  EnergySplit split = SplitEnergy(split_meters, device.times, device.modelled_joules);
+  const Interval window = device.meters.front()->curve.window();
+  const std::int64_t devices = device.meters.front()->devices;
+  const auto times = static_cast<double>(devices);
+  for (std::size_t i = 0; i < device.times.size(); ++i) {
+    const std::int64_t active_ns = std::min(device.times[i].second, window.second) -
+                                   std::max(device.times[i].first, window.first);
     if (active_ns > 0 || split.operations[i].joules > 0) {
-      const std::int64_t devices = meters.front()->devices;
-      const auto times = static_cast<double>(devices);
       const EnergyShare& share = split.operations[i];
-      uses_.Add(load.executions[i], {share.joules * times, share.above_idle_joules * times},
+      uses_.Add(device.users[i], {share.joules * times, share.above_idle_joules * times},
                 std::max<std::int64_t>(active_ns, 0) * devices,
-                modelled.empty() ? update_ns * devices : 0);
+                device.modelled_joules.empty() ? update_ns * devices : 0);
     }
   }
-  for (std::size_t m = 0; m < meters.size(); ++m) {
-    AddMeter(host, *meters[m], split.meters[m], row);
+  device.of_no_operation = std::move(split.meters);
+  device.times = {};
+  device.users = {};
+  device.modelled_joules = {};
+}
+
+void EnergyAttributor::Finish(Host& host) {
+  const HostMeters& meters = *host.meters;
+  if (meters.meters.empty()) {
+    out_.notes.push_back(
+        fmt::format("energy: nothing on host {} is metered; its ranks' operations have no joules",
+                    meters.host));
+    return;
+  }
+  HostEnergyRow& row = out_.hosts.emplace_back(HostEnergyRow{.host = meters.host});
+  for (auto& [unused, device] : host.devices) {
+    if (device.of_no_operation.empty()) {  // no rank uses it
+      Split(device);
+    }
+    for (std::size_t m = 0; m < device.meters.size(); ++m) {
+      AddMeter(meters, *device.meters[m], device.of_no_operation[m], row);
+    }
+  }
+  for (const RunMeter& meter : meters.meters) {
+    for (const auto& [key, window] : StepWindows(outline_, meters, meter.curve.window())) {
+      steps_[key] += static_cast<double>(meter.devices) * (meter.curve.JoulesUntil(window.second) -
+                                                           meter.curve.JoulesUntil(window.first));
+    }
   }
 }
 
@@ -184,7 +209,7 @@ void EnergyAttributor::AddMeter(const HostMeters& host, const RunMeter& meter,
                      .source = meter.metric->source,
                      .modelled = meter.metric->modelled};
   for (const std::size_t r : meter.users) {
-    row.ranks.push_back(ranks_[r].data().rank);
+    row.ranks.push_back(outline_[r].data().rank);
   }
   row.devices = meter.devices;
   row.joules = meter.curve.total_joules();
@@ -199,7 +224,7 @@ void EnergyAttributor::AddMeter(const HostMeters& host, const RunMeter& meter,
   }
   row.update_ns = meter.update_ns;
   // A simulation counts what it takes up to its very ends.
-  if (row.update_ns && !IsModelled(ranks_[host.ranks.front()].data())) {
+  if (row.update_ns && !IsModelled(outline_[host.ranks.front()].data())) {
     row.boundary_joules = 2 * (meter.curve.max_watts() - meter.curve.min_watts()) *
                           static_cast<double>(*row.update_ns) * 1e-9;
   }

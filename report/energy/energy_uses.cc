@@ -38,8 +38,7 @@ std::optional<Spread> SpreadOf(std::vector<double> values) {
   return spread;
 }
 
-EnergyUses::EnergyUses(std::span<const MeasuredRank> outline, const TransferMatches& matches)
-    : outline_(outline) {
+EnergyUses::EnergyUses(std::span<const MeasuredRank> outline) : outline_(outline) {
   std::set<std::int32_t> steps;
   for (const MeasuredRank& rank : outline) {
     for (const StepRecord& step : rank.steps()) {
@@ -52,71 +51,58 @@ EnergyUses::EnergyUses(std::span<const MeasuredRank> outline, const TransferMatc
     at = number++;
   }
   steps_ = static_cast<double>(std::max<std::size_t>(steps.size(), 1));
-  NumberTransfers(matches);
   const Sum empty{.iterations = std::vector<double>(iterations_.size())};
   by_rank_.assign(outline.size(), empty);
   by_phase_.assign(kPhases.size(), empty);
   by_class_.assign(kOpClassCount, empty);
-  by_transfer_.assign(transfers_.size(), empty);
 }
 
-// A transfer's bytes are the most that any member counts, as in the table of transfers.
-void EnergyUses::NumberTransfers(const TransferMatches& matches) {
-  std::vector<std::int64_t> bytes(matches.size(), 0);
-  for (std::size_t t = 0; t < matches.size(); ++t) {
-    for (const MatchedMember& member : matches.Of(t)) {
-      bytes[t] = std::max(bytes[t], AlgorithmBytes(member.info->spec, member.info->group_size));
-    }
+std::int32_t EnergyUses::NumberOf(const CollectiveInfo& info, std::int64_t bytes) {
+  // All groups of a role of a folded set, as in the table of transfers.
+  TransferRow row{info.spec.kind, info.role.empty() ? info.spec.group : info.role, info.group_size,
+                  bytes};
+  const auto [at, added] =
+      transfer_numbers_.try_emplace(row, static_cast<std::int32_t>(transfers_.size()));
+  if (added) {
+    transfers_.push_back(std::move(row));
+    by_transfer_.push_back({.iterations = std::vector<double>(iterations_.size())});
   }
-  using Row = std::tuple<CommKind, std::string_view, std::int32_t, std::int64_t>;
-  std::map<Row, std::int32_t> rows;
-  for (std::size_t r = 0; r < outline_.size(); ++r) {
-    const RankData& data = outline_[r].data();
-    std::vector<std::int32_t>& numbers = number_.emplace_back(data.collectives.size(), kNone);
-    for (std::size_t i = 0; i < data.collectives.size(); ++i) {
-      const std::uint32_t transfer = matches.number[r][i];
-      if (transfer == TransferMatches::kNone) {
-        continue;
-      }
-      const CollectiveInfo& info = data.collectives[i];
-      // All groups of a role of a folded set, as in the table of transfers.
-      const std::string& group = info.role.empty() ? info.spec.group : info.role;
-      const Row row{info.spec.kind, group, info.group_size, bytes[transfer]};
-      const auto [at, added] = rows.try_emplace(row, static_cast<std::int32_t>(rows.size()));
-      if (added) {
-        transfers_.emplace_back(Name(info.spec.kind), group, info.group_size, bytes[transfer]);
-      }
-      numbers[i] = at->second;
-    }
-  }
+  return at->second;
 }
 
-void EnergyUses::Begin(std::span<const MeasuredRank> ranks,
-                       std::span<const std::size_t> positions) {
-  ranks_ = ranks;
-  positions_ = positions;
+void EnergyUses::Begin(const MeasuredRun& part) {
+  ranks_ = part.ranks;
+  positions_ = part.positions;
   number_of_node_.clear();
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const RankData& data = ranks[r].data();
-    const std::vector<std::int32_t>& numbers = number_[positions[r]];
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const RankData& data = ranks_[r].data();
     std::vector<std::int32_t>& of_node = number_of_node_.emplace_back(data.nodes.size(), kNone);
-    for (std::size_t i = 0; i < std::min(numbers.size(), data.collectives.size()); ++i) {
-      if (const auto node = ranks[r].FindNode(data.collectives[i].node_id)) {
-        of_node[*node] = numbers[i];
+    for (std::size_t i = 0; i < data.collectives.size(); ++i) {
+      const std::uint32_t transfer = part.transfers.number[r][i];
+      if (transfer != RunTransfers::kNone) {
+        of_node[*ranks_[r].FindNode(data.collectives[i].node_id)] =
+            NumberOf(data.collectives[i], part.transfers.times->BytesOf(transfer));
       }
     }
   }
 }
 
-void EnergyUses::Add(const Execution& execution, const EnergyShare& share, std::int64_t active_ns,
-                     std::int64_t update_ns) {
+EnergyUser EnergyUses::UserOf(const Execution& execution) const {
   const NodeInfo& node = ranks_[execution.rank].data().nodes[execution.node];
-  const auto iteration = iterations_.find(execution.iteration);
-  const std::int32_t transfer = number_of_node_[execution.rank][execution.node];
+  return {.rank = static_cast<std::uint32_t>(positions_[execution.rank]),
+          .transfer = number_of_node_[execution.rank][execution.node],
+          .iteration = execution.iteration,
+          .phase = node.phase,
+          .op_class = node.op_class};
+}
+
+void EnergyUses::Add(const EnergyUser& user, const EnergyShare& share, std::int64_t active_ns,
+                     std::int64_t update_ns) {
+  const auto iteration = iterations_.find(user.iteration);
   const std::array<Sum*, 4> sums = {
-      &by_rank_[positions_[execution.rank]], &by_phase_[static_cast<std::size_t>(node.phase)],
-      &by_class_[static_cast<std::size_t>(node.op_class)],
-      transfer == kNone ? nullptr : &by_transfer_[static_cast<std::size_t>(transfer)]};
+      &by_rank_[user.rank], &by_phase_[static_cast<std::size_t>(user.phase)],
+      &by_class_[static_cast<std::size_t>(user.op_class)],
+      user.transfer == kNone ? nullptr : &by_transfer_[static_cast<std::size_t>(user.transfer)]};
   for (Sum* const sum : sums) {
     if (sum == nullptr) {
       continue;
@@ -168,9 +154,9 @@ void EnergyUses::Finish(bool above_idle, EnergyAttribution& attribution) const {
       above_idle);
   for (std::size_t t = 0; t < transfers_.size(); ++t) {
     if (by_transfer_[t].active_ns > 0 || by_transfer_[t].share.joules > 0) {
-      const auto& [name, group, group_size, bytes] = transfers_[t];
+      const auto& [kind, group, group_size, bytes] = transfers_[t];
       attribution.transfers.push_back(
-          {name, group, group_size, bytes, Use(by_transfer_[t], above_idle)});
+          {std::string(Name(kind)), group, group_size, bytes, Use(by_transfer_[t], above_idle)});
     }
   }
   most_first(attribution.phases);

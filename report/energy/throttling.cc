@@ -52,20 +52,47 @@ bool Contains(const std::vector<Interval>& sorted, std::int64_t time_ns) {
   return after != sorted.begin() && (after - 1)->second > time_ns;
 }
 
+}  // namespace
+
 // When and why a device throttled. Host, device and source are the caller's to fill in.
-class Throttling {
+class ThermalExamination::Throttling {
  public:
-  // `reasons` is the metric of the device's throttle reasons, `load` what its ranks ran.
+  // `reasons` is the metric of the device's throttle reasons; `users`, positions, run on it.
   Throttling(const Metric& reasons, const SampleTable& samples, Interval window,
-             std::span<const MeasuredRank> ranks, const Load& load)
-      : reasons_(reasons), samples_(samples), window_(window), ranks_(ranks), load_(load) {}
+             std::vector<std::size_t> users, bool with_transfers)
+      : reasons_(reasons),
+        samples_(samples),
+        window_(window),
+        users_(std::move(users)),
+        with_transfers_(with_transfers) {
+    FindIntervals();
+    classes_.resize(intervals_.size());
+    operations_.resize(intervals_.size());
+  }
+
+  // What the rank ran, where it runs on the device.
+  void Add(const MeasuredRun& part, std::size_t r) {
+    if (intervals_.empty() || std::ranges::find(users_, part.positions[r]) == users_.end()) {
+      return;
+    }
+    const bool transfers = with_transfers_ || IsModelled(part.ranks[r].data());
+    Load load;
+    reprise::AddOperations(
+        part.ranks, r, {.compute = true, .transfers = transfers ? &part.transfers : nullptr}, load);
+    AddOperations(part.ranks, load);
+    ran_ = ran_ || !load.times.empty();
+    busy_.insert(busy_.end(), load.times.begin(), load.times.end());
+    busy_ = Union(std::move(busy_));
+  }
 
   ThrottleRow Describe() {
-    FindIntervals();
     if (!row_.intervals.empty()) {
       FindClock();
       AddClocks();
-      AddOperations();
+      for (std::size_t k = 0; k < intervals_.size(); ++k) {
+        row_.intervals[k].classes = MostFirst(classes_[k], kMaxNames);
+        row_.intervals[k].operations = MostFirst(operations_[k], kMaxNames);
+      }
     }
     return std::move(row_);
   }
@@ -101,8 +128,8 @@ class Throttling {
   // Whether the device worked at a time: where operations of its ranks are known, whether one ran;
   // else what its meter says.
   [[nodiscard]] std::vector<Interval> BusyTimes() const {
-    if (!load_.times.empty()) {
-      return Union(load_.times);
+    if (ran_) {
+      return busy_;
     }
     const Metric* utilization = samples_.Find("utilization", reasons_);
     if (utilization == nullptr) {
@@ -160,139 +187,136 @@ class Throttling {
     }
   }
 
-  void AddOperations() {
-    std::vector<std::map<std::string, std::int64_t>> classes(intervals_.size());
-    std::vector<std::map<std::string, std::int64_t>> operations(intervals_.size());
-    for (std::size_t i = 0; i < load_.times.size(); ++i) {
-      const auto& [begin_ns, end_ns] = load_.times[i];
-      const NodeInfo& node =
-          ranks_[load_.executions[i].rank].data().nodes[load_.executions[i].node];
+  void AddOperations(std::span<const MeasuredRank> ranks, const Load& load) {
+    for (std::size_t i = 0; i < load.times.size(); ++i) {
+      const auto& [begin_ns, end_ns] = load.times[i];
+      const NodeInfo& node = ranks[load.executions[i].rank].data().nodes[load.executions[i].node];
       auto at = std::upper_bound(
           intervals_.begin(), intervals_.end(), begin_ns,
           [](std::int64_t ns, const Interval& interval) { return ns < interval.second; });
       for (; at != intervals_.end() && at->first < end_ns; ++at) {
         const std::int64_t ns = std::min(end_ns, at->second) - std::max(begin_ns, at->first);
         const auto k = static_cast<std::size_t>(at - intervals_.begin());
-        classes[k][std::string(Name(node.op_class))] += ns;
-        operations[k][node.name] += ns;
+        classes_[k][std::string(Name(node.op_class))] += ns;
+        operations_[k][node.name] += ns;
       }
-    }
-    for (std::size_t k = 0; k < intervals_.size(); ++k) {
-      row_.intervals[k].classes = MostFirst(classes[k], kMaxNames);
-      row_.intervals[k].operations = MostFirst(operations[k], kMaxNames);
     }
   }
 
   const Metric& reasons_;
   const SampleTable& samples_;
   Interval window_;
-  std::span<const MeasuredRank> ranks_;
-  const Load& load_;
+  std::vector<std::size_t> users_;
+  bool with_transfers_ = false;
   std::vector<Interval> intervals_;  // as row_.intervals, on the host's clock
   std::vector<SeriesStep> clocks_;
+  std::vector<Interval> busy_;  // when one of the ranks that came ran something
+  bool ran_ = false;
+  std::vector<std::map<std::string, std::int64_t>> classes_, operations_;  // by interval
   ThrottleRow row_;
 };
+
+namespace {
 
 bool IsGaugeOfPower(const Metric& metric) {
   return metric.unit == "watts" && MeasuresEnergy(metric);
 }
 
-// One rank that samples, with its host's ranks.
-class ThermalExamination {
- public:
-  ThermalExamination(std::span<const MeasuredRank> ranks, std::span<const RankRow> rank_rows,
-                     std::size_t sampled_by, const TransferSummary& transfers, ThermalDetails& out)
-      : ranks_(ranks),
-        data_(ranks[sampled_by].data()),
-        host_(rank_rows[sampled_by].host),
-        window_(ranks[sampled_by].begin_ns(), ranks[sampled_by].end_ns()),
-        samples_(data_),
-        transfers_(transfers),
-        host_ranks_(RanksOfHost(rank_rows, host_)),
-        out_(out) {}
+bool HasGaugeOfPower(const RankData& data, const Metric& total) {
+  return std::ranges::any_of(data.metrics, [&total](const Metric& metric) {
+    return IsGaugeOfPower(metric) && metric.device == total.device && metric.source == total.source;
+  });
+}
 
-  void Run() {
-    for (const Metric& metric : data_.metrics) {
-      if (metric.kind == MetricKind::kState && metric.name == "throttle_reasons") {
-        AddThrottling(metric);
-      } else if (IsGaugeOfPower(metric) ||
-                 (metric.kind == MetricKind::kEnergy && !HasGaugeOfPower(metric))) {
-        AddPeaks(metric);
-      } else if (metric.unit == "celsius") {
-        if (auto row = DescribeHeating(samples_.Steps(metric, window_))) {
-          Add(out_.heating, *row, metric);
-        }
-      }
-    }
-  }
+}  // namespace
 
- private:
+// One rank that samples.
+struct ThermalExamination::Sampler {
+  Sampler(const MeasuredRank& rank, const std::string& on_host)
+      : data(rank.data()), host(on_host), window(rank.begin_ns(), rank.end_ns()), samples(data) {}
+
   template <typename Row>
-  void Add(std::vector<Row>& rows, Row row, const Metric& metric) {
-    row.host = host_;
+  void Add(std::vector<Row>& rows, Row row, const Metric& metric) const {
+    row.host = host;
     row.device = metric.device;
     row.source = metric.source;
     row.modelled = metric.modelled;
-    row.devices = RanksAlike(data_);
+    row.devices = RanksAlike(data);
     if constexpr (requires { row.metric; }) {
       row.metric = metric.name;
     }
     rows.push_back(std::move(row));
   }
 
-  void AddThrottling(const Metric& reasons) {
-    const auto on_device = RanksOnDevice(reasons, data_, ranks_, host_ranks_);
-    Load load;
-    for (const std::size_t r : on_device.value_or(host_ranks_)) {
-      const bool transfers = !on_device || IsModelled(ranks_[r].data());
-      AddOperations(ranks_, r, {.compute = true, .transfers = transfers ? &transfers_ : nullptr},
-                    load);
-    }
-    ThrottleRow row = Throttling(reasons, samples_, window_, ranks_, load).Describe();
-    if (row.measured_ns > 0) {
-      Add(out_.throttling, std::move(row), reasons);
-    }
-  }
-
-  void AddPeaks(const Metric& metric) {
+  void AddPeaks(const Metric& metric, std::vector<PowerPeakRow>& rows) const {
     std::optional<double> limit;
-    if (const Metric* limits = samples_.Find("power_limit", metric)) {
-      limit = MeanOf(samples_.Steps(*limits, window_));
+    if (const Metric* limits = samples.Find("power_limit", metric)) {
+      limit = MeanOf(samples.Steps(*limits, window));
     }
-    if (auto row = DescribePeaks(samples_.Steps(metric, window_), limit)) {
-      Add(out_.peaks, *row, metric);
+    if (auto row = DescribePeaks(samples.Steps(metric, window), limit)) {
+      Add(rows, *row, metric);
     }
   }
 
-  [[nodiscard]] bool HasGaugeOfPower(const Metric& total) const {
-    return std::ranges::any_of(data_.metrics, [&total](const Metric& metric) {
-      return IsGaugeOfPower(metric) && metric.device == total.device &&
-             metric.source == total.source;
-    });
-  }
-
-  std::span<const MeasuredRank> ranks_;
-  const RankData& data_;
-  std::string host_;
-  Interval window_;
-  SampleTable samples_;
-  const TransferSummary& transfers_;
-  std::vector<std::size_t> host_ranks_;
-  ThermalDetails& out_;
+  const RankData& data;
+  std::string host;
+  Interval window;
+  SampleTable samples;
+  std::map<const Metric*, Throttling> throttling;
 };
 
-}  // namespace
-
-ThermalDetails ExamineThermal(std::span<const MeasuredRank> ranks,
-                              std::span<const RankRow> rank_rows,
-                              const TransferSummary& transfers) {
-  ThermalDetails details;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    if (!ranks[r].data().samples.empty()) {
-      ThermalExamination(ranks, rank_rows, r, transfers, details).Run();
+ThermalExamination::ThermalExamination(std::span<const MeasuredRank> outline,
+                                       std::span<const RankRow> rank_rows) {
+  for (std::size_t r = 0; r < outline.size(); ++r) {
+    if (outline[r].data().samples.empty()) {
+      continue;
+    }
+    Sampler& sampler =
+        *samplers_.emplace_back(std::make_unique<Sampler>(outline[r], rank_rows[r].host));
+    const std::vector<std::size_t> host_ranks = RanksOfHost(rank_rows, sampler.host);
+    for (const Metric& metric : sampler.data.metrics) {
+      if (metric.kind == MetricKind::kState && metric.name == "throttle_reasons") {
+        auto on_device = RanksOnDevice(metric, sampler.data, outline, host_ranks);
+        const bool of_host = !on_device.has_value();
+        sampler.throttling.try_emplace(&metric, metric, sampler.samples, sampler.window,
+                                       of_host ? host_ranks : std::move(*on_device), of_host);
+      }
     }
   }
-  return details;
+}
+
+ThermalExamination::~ThermalExamination() = default;
+
+void ThermalExamination::Add(const MeasuredRun& part) {
+  for (const std::unique_ptr<Sampler>& sampler : samplers_) {
+    for (auto& [unused, throttling] : sampler->throttling) {
+      for (std::size_t r = 0; r < part.ranks.size(); ++r) {
+        throttling.Add(part, r);
+      }
+    }
+  }
+}
+
+ThermalDetails ThermalExamination::Finish() {
+  ThermalDetails out;
+  for (const std::unique_ptr<Sampler>& sampler : samplers_) {
+    for (const Metric& metric : sampler->data.metrics) {
+      if (const auto at = sampler->throttling.find(&metric); at != sampler->throttling.end()) {
+        ThrottleRow row = at->second.Describe();
+        if (row.measured_ns > 0) {
+          sampler->Add(out.throttling, std::move(row), metric);
+        }
+      } else if (IsGaugeOfPower(metric) ||
+                 (metric.kind == MetricKind::kEnergy && !HasGaugeOfPower(sampler->data, metric))) {
+        sampler->AddPeaks(metric, out.peaks);
+      } else if (metric.unit == "celsius") {
+        if (auto row = DescribeHeating(sampler->samples.Steps(metric, sampler->window))) {
+          sampler->Add(out.heating, *row, metric);
+        }
+      }
+    }
+  }
+  return out;
 }
 
 }  // namespace reprise

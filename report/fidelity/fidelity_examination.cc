@@ -1,7 +1,9 @@
 #include "report/fidelity/fidelity_examination.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "report/fidelity/timing_comparison.h"
@@ -12,6 +14,26 @@ namespace reprise {
 namespace {
 
 using Index = std::uint32_t;
+
+// A bin is replayed / recorded with so many bits behind the first; ratios beyond are in the last
+// bins.
+constexpr int kBits = 14;
+constexpr double kMostRatio = 1 << 16;
+constexpr int kMantissaBits = std::numeric_limits<double>::digits - 1;
+
+constexpr std::uint64_t PrefixOf(double ratio) {
+  return std::bit_cast<std::uint64_t>(ratio) >> (kMantissaBits - kBits);
+}
+constexpr std::uint64_t kFirstBin = PrefixOf(1 / kMostRatio);
+constexpr std::size_t kBins = PrefixOf(kMostRatio) - kFirstBin + 1;
+
+std::size_t BinOf(double error) {
+  return PrefixOf(std::clamp(1 + error, 1 / kMostRatio, kMostRatio)) - kFirstBin;
+}
+double ErrorOf(std::size_t bin) {
+  const std::uint64_t middle = std::uint64_t{1} << (kMantissaBits - kBits - 1);
+  return std::bit_cast<double>(((kFirstBin + bin) << (kMantissaBits - kBits)) + middle) - 1;
+}
 
 // Threads and streams; transfers are in OverlapRow.
 std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& recorded) {
@@ -110,7 +132,7 @@ void NodeErrorSums::Add(std::span<const MeasuredRank> ranks) {
       }
       const auto weight = static_cast<double>(node.recorded_duration_ns);
       const double apart = static_cast<double>(*replayed_ns) - weight;
-      errors_.emplace_back(apart / weight, weight);
+      Add(apart / weight, weight);
       recorded_ns_ += weight;
       apart_ns_ += std::abs(apart);
       within_ns_ += std::abs(apart) <= weight / 10 ? weight : 0;
@@ -118,11 +140,33 @@ void NodeErrorSums::Add(std::span<const MeasuredRank> ranks) {
   }
 }
 
+void NodeErrorSums::Add(double error, double weight) {
+  if (++count_ <= kMostExact) {
+    errors_.emplace_back(error, weight);
+    return;
+  }
+  if (bins_.empty()) {
+    bins_.assign(kBins, 0);
+    for (const auto& [of_node, its_weight] : errors_) {
+      AddToBin(of_node, its_weight);
+    }
+    errors_ = {};
+  }
+  AddToBin(error, weight);
+}
+
+void NodeErrorSums::AddToBin(double error, double weight) { bins_[BinOf(error)] += weight; }
+
 std::optional<NodeErrors> NodeErrorSums::Finish() {
-  if (errors_.empty()) {
+  if (count_ == 0) {
     return std::nullopt;
   }
   std::ranges::sort(errors_);
+  for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
+    if (bins_[bin] > 0) {
+      errors_.emplace_back(ErrorOf(bin), bins_[bin]);
+    }
+  }
   const auto quantile = [this](double fraction) {
     double below_ns = 0;
     for (const auto& [error, weight] : errors_) {
@@ -133,7 +177,7 @@ std::optional<NodeErrors> NodeErrorSums::Finish() {
     }
     return errors_.back().first;
   };
-  return NodeErrors{.count = static_cast<std::int64_t>(errors_.size()),
+  return NodeErrors{.count = count_,
                     .mean_absolute_error = apart_ns_ / recorded_ns_,
                     .p05 = quantile(0.05),
                     .p25 = quantile(0.25),
@@ -151,19 +195,18 @@ FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
   }
 }
 
-void FidelityExamination::Add(std::span<const MeasuredRank> ranks, const TransferMatches& matches) {
+void FidelityExamination::Add(std::span<const MeasuredRank> ranks) {
   errors_.Add(ranks);
   top_differences_.Add(ranks);
   if (pass_) {
-    if (const Status added = AddTimes(ranks, matches); !added) {
+    if (const Status added = AddTimes(ranks); !added) {
       details_.why_not = added.error().message;
     }
   }
 }
 
-Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks,
-                                     const TransferMatches& matches) {
-  REPRISE_ASSIGN(const RunTiming timing, TimeRun(ranks, matches, manifest_, *pass_));
+Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks) {
+  REPRISE_ASSIGN(const RunTiming timing, TimeRun(ranks, MatchTransfers(ranks), manifest_, *pass_));
   Schedule recorded;
   if (ranks.size() == outline_.size()) {
     REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));
@@ -172,7 +215,7 @@ Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks,
     recorded = std::move(comparison.recorded);
   } else {
     details_.why_not =
-        "it was read host by host, to fit in memory; what moved the step's end and the critical "
+        "it was read rank by rank, to fit in memory; what moved the step's end and the critical "
         "path lead through all ranks";
     REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(timing.recorded));
     recorded = order.Run(

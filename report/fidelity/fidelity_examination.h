@@ -1,6 +1,7 @@
 // Finds FidelityDetails. Only report/ sees this.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,14 +16,22 @@
 
 namespace reprise {
 
-// Relative errors of nodes with the recorded times that weigh them.
+// Relative errors of nodes with the recorded times that weigh them. Quantiles of more than
+// kMostExact nodes are of bins of replayed / recorded, each 2^-14 wide.
 class NodeErrorSums {
  public:
+  static constexpr std::int64_t kMostExact = 1 << 20;
+
   void Add(std::span<const MeasuredRank> ranks);
   [[nodiscard]] std::optional<NodeErrors> Finish();
 
  private:
+  void Add(double error, double weight);
+  void AddToBin(double error, double weight);
+
+  std::int64_t count_ = 0;
   std::vector<std::pair<double, double>> errors_;
+  std::vector<double> bins_;  // weights; empty: errors_ has all
   double recorded_ns_ = 0, apart_ns_ = 0, within_ns_ = 0;
 };
 
@@ -34,13 +43,12 @@ class FidelityExamination {
   // `outline` has all ranks' steps. Both must outlive it; `oversubscribed` is named as a cause.
   FidelityExamination(std::span<const MeasuredRank> outline, const RunManifest& manifest);
 
-  // Each rank once. `matches` are among `ranks`.
-  void Add(std::span<const MeasuredRank> ranks, const TransferMatches& matches);
+  // Each rank once.
+  void Add(std::span<const MeasuredRank> ranks);
   [[nodiscard]] FidelityDetails Finish();
 
  private:
-  [[nodiscard]] Status AddTimes(std::span<const MeasuredRank> ranks,
-                                const TransferMatches& matches);
+  [[nodiscard]] Status AddTimes(std::span<const MeasuredRank> ranks);
 
   std::span<const MeasuredRank> outline_;
   const RunManifest& manifest_;

@@ -1,6 +1,7 @@
 #include "report/nodes/measured_run.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -35,16 +36,23 @@ std::vector<std::size_t> Positions(const std::vector<RankData>& ranks,
 
 }  // namespace
 
-MeasuredRun::MeasuredRun(const RunData& run)
-    : data(&run),
-      ranks(MeasureRanks(run)),
-      positions(Positions(run.ranks, run.ranks)),
-      transfers(SummarizeTransfers(ranks)) {}
+MeasuredRun::MeasuredRun(const RunData* run, std::vector<MeasuredRank> of_run)
+    : data(run), ranks(std::move(of_run)), positions(Positions(run->ranks, run->ranks)) {}
+
+MeasuredRun::MeasuredRun(const RunData& run) : MeasuredRun(&run, MeasureRanks(run)) {
+  transfers = SummarizeTransfers(ranks);
+}
+
+MeasuredRun MeasuredRun::OfOutline(const RunData& outline) {
+  MeasuredRun run(&outline, MeasureRanks(outline));
+  run.transfers.times = std::make_shared<RunTransfers>(run.ranks);
+  return run;
+}
 
 MeasuredRun::MeasuredRun(const RunData& part, const MeasuredRun& outline)
     : data(&part),
       ranks(MeasureRanks(part)),
       positions(Positions(part.ranks, outline.data->ranks)),
-      transfers(TakeTransfers(ranks, positions, outline.ranks, outline.transfers)) {}
+      transfers(TakeTransfers(ranks, outline.transfers.times)) {}
 
 }  // namespace reprise

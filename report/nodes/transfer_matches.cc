@@ -52,7 +52,6 @@ TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
   TransferMatches matches;
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     const RankData& data = ranks[r].data();
-    matches.number.emplace_back(data.collectives.size(), TransferMatches::kNone);
     for (const CollectiveInfo& info : data.collectives) {
       if (const auto node = ranks[r].FindNode(info.node_id)) {
         entries.push_back({KeyOf(info.spec, groups.at(info.spec.group), data.rank),
@@ -66,11 +65,7 @@ TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
     if (i == 0 || entries[i].key != entries[i - 1].key) {
       matches.first.push_back(static_cast<std::uint32_t>(i));
     }
-    const MatchedMember& member = entries[i].member;
-    matches.members.push_back(member);
-    const auto position = member.info - ranks[member.rank].data().collectives.data();
-    matches.number[member.rank][static_cast<std::size_t>(position)] =
-        static_cast<std::uint32_t>(matches.first.size() - 1);
+    matches.members.push_back(entries[i].member);
   }
   matches.first.push_back(static_cast<std::uint32_t>(entries.size()));
   return matches;

@@ -7,57 +7,6 @@
 #include <tuple>
 
 namespace reprise {
-namespace {
-
-// One member's part in one iteration of a collective.
-struct Arrival {
-  std::size_t transfer = 0;
-  std::int32_t iteration = 0;
-  std::int64_t waited_ns = 0;
-  std::size_t rank = 0;  // position
-  std::int32_t members = 1;
-
-  [[nodiscard]] auto Order() const { return std::tie(transfer, iteration, waited_ns, rank); }
-  [[nodiscard]] bool SameTransfer(const Arrival& other) const {
-    return transfer == other.transfer && iteration == other.iteration;
-  }
-};
-
-// Sorted: the last to arrive in a transfer comes first.
-std::vector<Arrival> CollectArrivals(std::span<const MeasuredRank> ranks,
-                                     const TransferSummary& transfers,
-                                     std::vector<StragglerRow>& rows) {
-  std::vector<Arrival> arrivals;
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const RankData& data = ranks[r].data();
-    for (std::size_t i = 0; i < data.collectives.size(); ++i) {
-      const CollectiveInfo& info = data.collectives[i];
-      const auto node = ranks[r].FindNode(info.node_id);
-      if (!node || IsPointToPoint(info.spec.kind) || info.group_size < 2) {
-        continue;
-      }
-      const NodeInfo& recorded = data.nodes[*node];
-      if (recorded.recorded_elapsed_ns != NodeInfo::kUnknownNs) {
-        rows[r].recorded_waited_ns +=
-            std::max<std::int64_t>(0, recorded.recorded_elapsed_ns - recorded.recorded_duration_ns);
-      }
-      for (const std::uint32_t k : ranks[r].Records(*node)) {
-        if (const auto own_ns = transfers.OwnNs(r, k)) {
-          const NodeRecord& record = data.records[k];
-          arrivals.push_back({.transfer = transfers.matches.number[r][i],
-                              .iteration = record.iteration,
-                              .waited_ns = std::max<std::int64_t>(0, record.duration_ns - *own_ns),
-                              .rank = r,
-                              .members = info.group_size});
-        }
-      }
-    }
-  }
-  std::ranges::sort(arrivals, {}, &Arrival::Order);
-  return arrivals;
-}
-
-}  // namespace
 
 void StepClassSums::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -174,38 +123,75 @@ StepClasses StepClassSums::Finish(std::size_t most_cells) const {
   return out;
 }
 
-std::vector<StragglerRow> FindStragglers(std::span<const MeasuredRank> ranks,
-                                         const TransferSummary& transfers) {
-  std::vector<StragglerRow> rows(ranks.size());
-  const std::vector<Arrival> arrivals = CollectArrivals(ranks, transfers, rows);
-  for (std::size_t begin = 0; begin < arrivals.size();) {
-    std::size_t end = begin;
-    std::int64_t waited_ns = 0;
-    for (; end < arrivals.size() && arrivals[end].SameTransfer(arrivals[begin]); ++end) {
-      StragglerRow& row = rows[arrivals[end].rank];
+StragglerSums::StragglerSums(std::span<const MeasuredRank> outline) : rows_(outline.size()) {
+  for (std::size_t r = 0; r < outline.size(); ++r) {
+    rows_[r].rank = outline[r].data().rank;
+    passes_.push_back(std::max(1, outline[r].iterations()));
+  }
+}
+
+void StragglerSums::Add(const MeasuredRun& part) {
+  waits_.resize(part.transfers.times->executions());
+  for (std::size_t r = 0; r < part.ranks.size(); ++r) {
+    AddRank(part, r);
+  }
+}
+
+void StragglerSums::AddRank(const MeasuredRun& part, std::size_t r) {
+  const MeasuredRank& rank = part.ranks[r];
+  const RankData& data = rank.data();
+  const auto position = static_cast<std::uint32_t>(part.positions[r]);
+  StragglerRow& row = rows_[position];
+  for (std::size_t i = 0; i < data.collectives.size(); ++i) {
+    const CollectiveInfo& info = data.collectives[i];
+    const std::uint32_t number = part.transfers.number[r][i];
+    if (number == RunTransfers::kNone || IsPointToPoint(info.spec.kind) || info.group_size < 2) {
+      continue;
+    }
+    const std::uint32_t node = *rank.FindNode(info.node_id);
+    const NodeInfo& recorded = data.nodes[node];
+    if (recorded.recorded_elapsed_ns != NodeInfo::kUnknownNs) {
+      row.recorded_waited_ns +=
+          std::max<std::int64_t>(0, recorded.recorded_elapsed_ns - recorded.recorded_duration_ns);
+    }
+    for (const std::uint32_t k : rank.Records(node)) {
+      const auto own_ns = part.transfers.OwnNs(r, k);
+      if (!own_ns) {
+        continue;
+      }
+      const NodeRecord& record = data.records[k];
+      const std::int64_t waited_ns = std::max<std::int64_t>(0, record.duration_ns - *own_ns);
       ++row.transfers;
-      row.replayed_waited_ns += arrivals[end].waited_ns;
-      waited_ns += arrivals[end].waited_ns;
+      row.replayed_waited_ns += waited_ns;
+      Wait& wait = waits_[part.transfers.times->ExecutionOf(number, record.iteration)];
+      ++wait.came;
+      wait.members = info.group_size;
+      wait.sum_ns += waited_ns;
+      if (std::pair(waited_ns, position) < std::pair(wait.least_ns, wait.last)) {
+        wait.least_ns = waited_ns;
+        wait.last = position;
+      }
     }
-    const auto others = static_cast<std::int64_t>(end - begin) - 1;
+  }
+}
+
+std::vector<StragglerRow> StragglerSums::Finish() {
+  for (const Wait& wait : waits_) {
     // Of classes of ranks not all members are in the run: the last one is not known.
-    if (others > 0 && others + 1 == arrivals[begin].members) {
-      StragglerRow& last = rows[arrivals[begin].rank];
+    if (wait.came > 1 && wait.came == wait.members) {
+      StragglerRow& last = rows_[wait.last];
       ++last.last;
-      last.caused_ns += (waited_ns - arrivals[begin].waited_ns) / others;
+      last.caused_ns += (wait.sum_ns - wait.least_ns) / (wait.came - 1);
     }
-    begin = end;
   }
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    rows[r].rank = ranks[r].data().rank;
-    const std::int64_t passes = std::max(1, ranks[r].iterations());
-    rows[r].replayed_waited_ns /= passes;
-    rows[r].caused_ns /= passes;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    rows_[r].replayed_waited_ns /= passes_[r];
+    rows_[r].caused_ns /= passes_[r];
   }
-  std::erase_if(rows, [](const StragglerRow& row) {
+  std::erase_if(rows_, [](const StragglerRow& row) {
     return row.transfers == 0 && row.recorded_waited_ns == 0;
   });
-  return rows;
+  return std::move(rows_);
 }
 
 }  // namespace reprise

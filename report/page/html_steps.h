@@ -11,8 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "report/nodes/measured.h"
-#include "report/nodes/transfers.h"
+#include "report/nodes/measured_run.h"
 
 namespace reprise {
 
@@ -64,7 +63,28 @@ struct StragglerRow {
   std::int64_t caused_ns = 0;  // while it was last: how long the other members waited, their mean
 };
 
-[[nodiscard]] std::vector<StragglerRow> FindStragglers(std::span<const MeasuredRank> ranks,
-                                                       const TransferSummary& transfers);
+// Ranks come in any number of parts.
+class StragglerSums {
+ public:
+  // Of all ranks.
+  explicit StragglerSums(std::span<const MeasuredRank> outline);
+  // Each rank once.
+  void Add(const MeasuredRun& part);
+  [[nodiscard]] std::vector<StragglerRow> Finish();
+
+ private:
+  // What members waited for the last one in one iteration of a collective.
+  struct Wait {
+    std::int64_t sum_ns = 0;
+    std::int64_t least_ns = INT64_MAX;  // of the last to arrive
+    std::uint32_t last = UINT32_MAX;    // its position
+    std::int32_t came = 0, members = 0;
+  };
+  void AddRank(const MeasuredRun& part, std::size_t r);
+
+  std::vector<StragglerRow> rows_;    // by position
+  std::vector<std::int64_t> passes_;  // likewise
+  std::vector<Wait> waits_;           // as RunTransfers numbers executions
+};
 
 }  // namespace reprise

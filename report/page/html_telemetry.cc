@@ -87,8 +87,11 @@ class TelemetryReduction::HostReduction {
                     : window_;
   }
 
-  TelemetryHost Reduce(const std::string& name, std::size_t bins,
-                       const TransferSummary& transfers) {
+  // From the first sample to just after the last.
+  [[nodiscard]] Interval window() const { return window_; }
+
+  // All but what ran.
+  TelemetryHost Reduce(const std::string& name, std::size_t bins) {
     TelemetryHost out{.host = name,
                       .sampled_by = sampler_.data().rank,
                       .begin_ns = window_.first - measured_.first,
@@ -100,7 +103,7 @@ class TelemetryReduction::HostReduction {
       AddSeries(*metric, bins, out);
     }
     AddIterations(out);
-    AddOperationsInBins(bins, transfers, out);
+    out.bin_ns = (window_.second - window_.first) / static_cast<std::int64_t>(bins) + 1;
     return out;
   }
 
@@ -155,41 +158,6 @@ class TelemetryReduction::HostReduction {
     }
   }
 
-  void AddOperationsInBins(std::size_t bins, const TransferSummary& transfers,
-                           TelemetryHost& out) const {
-    Load load;
-    for (const std::size_t r : host_ranks_) {
-      AddOperations(ranks_, r, {.compute = true, .transfers = &transfers}, load);
-    }
-    out.bin_ns = (window_.second - window_.first) / static_cast<std::int64_t>(bins) + 1;
-    std::vector<std::vector<double>> running(kOpClassCount);
-    for (std::size_t i = 0; i < load.times.size(); ++i) {
-      const Execution& execution = load.executions[i];
-      const OpClass op_class = ranks_[execution.rank].data().nodes[execution.node].op_class;
-      std::vector<double>& of_class = running[static_cast<std::size_t>(op_class)];
-      of_class.resize(bins);
-      AddToBins(load.times[i], out.bin_ns, of_class);
-    }
-    for (std::size_t c = 0; c < running.size(); ++c) {
-      if (!running[c].empty()) {
-        out.classes.emplace_back(Name(static_cast<OpClass>(c)));
-        out.running.push_back(std::move(running[c]));
-      }
-    }
-  }
-
-  void AddToBins(Interval time, std::int64_t bin_ns, std::vector<double>& bins) const {
-    const std::int64_t begin_ns = std::max(time.first, window_.first) - window_.first;
-    const std::int64_t end_ns = std::min(time.second, window_.second) - window_.first;
-    for (std::int64_t at_ns = begin_ns; at_ns < end_ns;) {
-      const std::int64_t bin = at_ns / bin_ns;
-      const std::int64_t next_ns = std::min(end_ns, (bin + 1) * bin_ns);
-      bins[static_cast<std::size_t>(bin)] +=
-          static_cast<double>(next_ns - at_ns) / static_cast<double>(bin_ns);
-      at_ns = next_ns;
-    }
-  }
-
   std::span<const MeasuredRank> ranks_;
   std::vector<std::size_t> host_ranks_;
   const std::vector<const Metric*>& metrics_;
@@ -211,6 +179,12 @@ TelemetryReduction::TelemetryReduction(std::span<const MeasuredRank> outline,
   lines += 4 * hosts_.size();
   bins_ = std::clamp<std::size_t>(limits.points / (3 * std::max<std::size_t>(lines, 1)), 16,
                                   limits.bins);
+  for (Host& host : hosts_) {
+    HostReduction reduction(outline, host.ranks, host.sampled_by, host.metrics);
+    host.window = reduction.window();
+    host.reduced = reduction.Reduce(rank_rows[host.sampled_by].host, bins_);
+    host.running.resize(kOpClassCount);
+  }
 }
 
 void TelemetryReduction::FindHosts(std::span<const MeasuredRank> outline,
@@ -221,7 +195,7 @@ void TelemetryReduction::FindHosts(std::span<const MeasuredRank> outline,
     }
     Host& host = hosts_.emplace_back();
     host.sampled_by = r;
-    host.reduced.host = rank_rows[r].host;
+    host.ranks = RanksOfHost(rank_rows, rank_rows[r].host);
     for (const Metric& metric : outline[r].data().metrics) {
       if (metric.kind != MetricKind::kState) {
         host.metrics.push_back(&metric);
@@ -245,15 +219,33 @@ std::int64_t TelemetryReduction::KeepMostImportant(std::size_t most) {
   return static_cast<std::int64_t>(all.size() - std::min(most, all.size()));
 }
 
-void TelemetryReduction::Add(const MeasuredRun& part, std::span<const RankRow> rank_rows) {
+void TelemetryReduction::AddToBins(Interval time, const Host& host, std::vector<double>& bins) {
+  const std::int64_t bin_ns = host.reduced.bin_ns;
+  const std::int64_t begin_ns = std::max(time.first, host.window.first) - host.window.first;
+  const std::int64_t end_ns = std::min(time.second, host.window.second) - host.window.first;
+  for (std::int64_t at_ns = begin_ns; at_ns < end_ns;) {
+    const std::int64_t bin = at_ns / bin_ns;
+    const std::int64_t next_ns = std::min(end_ns, (bin + 1) * bin_ns);
+    bins[static_cast<std::size_t>(bin)] +=
+        static_cast<double>(next_ns - at_ns) / static_cast<double>(bin_ns);
+    at_ns = next_ns;
+  }
+}
+
+void TelemetryReduction::Add(const MeasuredRun& part) {
   for (Host& host : hosts_) {
-    const auto at = std::ranges::lower_bound(part.positions, host.sampled_by);
-    if (at != part.positions.end() && *at == host.sampled_by) {
-      const auto sampled_by = static_cast<std::size_t>(at - part.positions.begin());
-      const std::string name = host.reduced.host;
-      host.reduced =
-          HostReduction(part.ranks, RanksOfHost(rank_rows, name), sampled_by, host.metrics)
-              .Reduce(name, bins_, part.transfers);
+    for (std::size_t r = 0; r < part.ranks.size(); ++r) {
+      if (!std::ranges::binary_search(host.ranks, part.positions[r])) {
+        continue;
+      }
+      Load load;
+      AddOperations(part.ranks, r, {.compute = true, .transfers = &part.transfers}, load);
+      for (std::size_t i = 0; i < load.times.size(); ++i) {
+        const NodeInfo& node = part.ranks[r].data().nodes[load.executions[i].node];
+        std::vector<double>& of_class = host.running[static_cast<std::size_t>(node.op_class)];
+        of_class.resize(bins_);
+        AddToBins(load.times[i], host, of_class);
+      }
     }
   }
 }
@@ -261,6 +253,12 @@ void TelemetryReduction::Add(const MeasuredRun& part, std::span<const RankRow> r
 Telemetry TelemetryReduction::Finish() {
   Telemetry telemetry{.hosts = {}, .series_left_out = series_left_out_};
   for (Host& host : hosts_) {
+    for (std::size_t c = 0; c < host.running.size(); ++c) {
+      if (!host.running[c].empty()) {
+        host.reduced.classes.emplace_back(Name(static_cast<OpClass>(c)));
+        host.reduced.running.push_back(std::move(host.running[c]));
+      }
+    }
     telemetry.hosts.push_back(std::move(host.reduced));
   }
   return telemetry;

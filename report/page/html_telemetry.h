@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "report/nodes/intervals.h"
 #include "report/nodes/measured_run.h"
 #include "report/sections/html_limits.h"
 #include "report/values/rank_values.h"
@@ -52,15 +53,15 @@ struct Telemetry {
   std::int64_t series_left_out = 0;  // the least important kinds, from the last hosts on
 };
 
-// Ranks come in any number of parts; those of one host come together.
+// Ranks come in any number of parts.
 class TelemetryReduction {
  public:
   // Of all ranks, with `rank_rows` that name the hosts; must outlive it.
   TelemetryReduction(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows,
                      const HtmlLimits& limits);
 
-  // `rank_rows` are the part's.
-  void Add(const MeasuredRun& part, std::span<const RankRow> rank_rows);
+  // Each rank once; ranks of one host in order.
+  void Add(const MeasuredRun& part);
   // Hosts in the order of the ranks that sample.
   [[nodiscard]] Telemetry Finish();
 
@@ -69,10 +70,14 @@ class TelemetryReduction {
   struct Host {
     std::size_t sampled_by = 0;  // position
     std::vector<const Metric*> metrics;
-    TelemetryHost reduced;
+    std::vector<std::size_t> ranks;  // positions
+    Interval window;
+    TelemetryHost reduced;                     // without what ran
+    std::vector<std::vector<double>> running;  // by class and bin; empty: nothing of the class
   };
   class HostReduction;
   void FindHosts(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows);
+  static void AddToBins(Interval time, const Host& host, std::vector<double>& bins);
   // Drops the least important metrics until all fit; returns how many.
   [[nodiscard]] std::int64_t KeepMostImportant(std::size_t most);
 

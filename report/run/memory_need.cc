@@ -4,6 +4,7 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <numeric>
 #include <system_error>
@@ -83,6 +84,16 @@ bool FitsInMemory(const std::string& directory, std::span<const std::int32_t> ra
   return FitsInMemory(BytesOfRanks(directory, ranks), memory_bytes);
 }
 
+std::size_t RanksAtATime(const std::string& directory, std::span<const std::int32_t> ranks,
+                         std::int64_t memory_bytes) {
+  std::int64_t most_bytes = 1;
+  for (const std::int32_t rank : ranks) {
+    most_bytes = std::max(most_bytes, BytesOfRanks(directory, std::array{rank}));
+  }
+  const double fit = static_cast<double>(memory_bytes) / (kAbout * static_cast<double>(most_bytes));
+  return static_cast<std::size_t>(std::clamp(fit, 1.0, 1e6));
+}
+
 bool FitsInMemory(std::int64_t file_bytes, std::int64_t memory_bytes) {
   return kAbout * static_cast<double>(file_bytes) <= static_cast<double>(memory_bytes);
 }
@@ -93,14 +104,18 @@ Status CheckMemory(const std::string& directory, std::span<const std::int32_t> r
   if (kAtLeast * bytes <= static_cast<double>(memory_bytes)) {
     return {};
   }
+  const std::string files =
+      ranks.size() == 1
+          ? fmt::format("rank{}.sqlite holds", ranks.front())
+          : fmt::format("the files of {} ranks{} hold", ranks.size(),
+                        ranks.empty() ? "" : fmt::format(" (from {} on)", ranks.front()));
   return EnvironmentError(fmt::format(
-      "{}: the files of {} ranks{} hold rows of {:.1f} GB, which take about {:.0f} GB of memory to "
-      "read; "
+      "{}: {} rows of {:.1f} GB, which take about {:.0f} GB of memory to read; "
       "there are {:.1f} GB. Read it on a machine with more, or copy manifest.json and the "
       "rank<N>.sqlite of the ranks that matter to a directory of their own and read that; each "
       "file also answers SQL (docs/run_format.md)",
-      directory, ranks.size(), ranks.empty() ? "" : fmt::format(" (from {} on)", ranks.front()),
-      bytes * 1e-9, kAbout * bytes * 1e-9, static_cast<double>(memory_bytes) * 1e-9));
+      directory, files, bytes * 1e-9, kAbout * bytes * 1e-9,
+      static_cast<double>(memory_bytes) * 1e-9));
 }
 
 }  // namespace reprise

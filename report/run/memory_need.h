@@ -1,6 +1,7 @@
 // Whether a run, or some ranks of it, can be held in memory, known before they are read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,6 +27,11 @@ inline constexpr std::int64_t kLargeRunBytes = std::int64_t{32} << 20;
                                 std::int64_t memory_bytes);
 // Likewise, of files of so many bytes.
 [[nodiscard]] bool FitsInMemory(std::int64_t file_bytes, std::int64_t memory_bytes);
+
+// How many of these ranks fit in so much memory together, whichever they are; 1 at least.
+[[nodiscard]] std::size_t RanksAtATime(const std::string& directory,
+                                       std::span<const std::int32_t> ranks,
+                                       std::int64_t memory_bytes);
 
 // Environment error, with what to do instead, if the files of these ranks clearly exceed memory.
 // Anything near the limit passes.

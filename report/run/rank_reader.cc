@@ -63,6 +63,9 @@ struct RankTables {
   template <typename Row>
   [[nodiscard]] Status ReadOfNodes(
       std::vector<Row>& rows, std::string_view from = TableName(static_cast<Row*>(nullptr))) const {
+    if (content == RankContent::kOutline) {
+      return {};
+    }
     const std::string_view table = TableName(static_cast<CollectiveInfo*>(nullptr));
     const auto id_in = [&](const std::string& column, const std::string& of) {
       return fmt::format(" AND {0} IN (SELECT {0} FROM {1})", column, of);
@@ -72,13 +75,13 @@ struct RankTables {
         : names.contains(SharedOf(table))
             ? id_in("node_id", RowsOf(table))
             : id_in("node_id", fmt::format("{} WHERE rank={}", table, rank));
-    return ReadThat(content == RankContent::kOutline ? transfers : "", from, rows);
+    return ReadThat(content == RankContent::kTransfers ? transfers : "", from, rows);
   }
 
  private:
   // How many rows to make room for: vectors that grow would take twice the memory at times.
   [[nodiscard]] Result<std::size_t> Count(std::string_view table) const {
-    if (!own_file || content == RankContent::kOutline) {
+    if (!own_file || content != RankContent::kWhole) {
       return 0;
     }
     REPRISE_ASSIGN(Statement select,
@@ -277,7 +280,9 @@ Status ReadOtherTables(const RankTables& tables, RankData& data) {
     REPRISE_TRY(tables.Read(data.edges));
     REPRISE_TRY(tables.Read(data.joules));
   }
-  REPRISE_TRY(tables.Read(data.collectives));
+  if (tables.content != RankContent::kOutline) {
+    REPRISE_TRY(tables.Read(data.collectives));
+  }
   for (const CollectiveInfo& one : data.collectives) {
     if (one.group_size < 1) {
       return BadInput(fmt::format(
@@ -287,10 +292,12 @@ Status ReadOtherTables(const RankTables& tables, RankData& data) {
     }
   }
   REPRISE_TRY(tables.Read(data.steps));
-  REPRISE_TRY(tables.Read(data.devices));
-  REPRISE_TRY(tables.Read(data.meters));
-  REPRISE_TRY(tables.Read(data.metrics));
-  REPRISE_TRY(tables.Read(data.samples));
+  if (tables.content != RankContent::kTransfers) {
+    REPRISE_TRY(tables.Read(data.devices));
+    REPRISE_TRY(tables.Read(data.meters));
+    REPRISE_TRY(tables.Read(data.metrics));
+    REPRISE_TRY(tables.Read(data.samples));
+  }
   std::vector<RunFact> facts;
   REPRISE_TRY(tables.Read(facts));
   for (const RunFact& fact : facts) {

@@ -9,9 +9,12 @@
 
 namespace reprise {
 
-// How much of a rank: all of it, or no edges and, of nodes and records, only those of transfers,
-// which is what ranks need of each other.
-enum class RankContent : std::uint8_t { kWhole, kOutline };
+// How much of a rank.
+enum class RankContent : std::uint8_t {
+  kWhole,
+  kTransfers,  // transfers with their nodes and records, and steps: what ranks need of each other
+  kOutline,    // nothing that grows with its nodes
+};
 
 // Both may be called for several ranks at once.
 //

@@ -249,9 +249,8 @@ Result<RunData> RunReader::ReadAll(RankContent content) {
   return run;
 }
 
-Result<RunData> RunReader::Read(std::span<const std::int32_t> ranks) const {
-  REPRISE_ASSIGN(std::vector<RankPart> parts,
-                 ReadParts(directory_, ranks, RankContent::kWhole, merged_ranks_));
+Result<RunData> RunReader::Read(std::span<const std::int32_t> ranks, RankContent content) const {
+  REPRISE_ASSIGN(std::vector<RankPart> parts, ReadParts(directory_, ranks, content, merged_ranks_));
   RunData run{.manifest = manifest_, .ranks = {}, .notes = {}};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i].data) {

@@ -14,7 +14,7 @@
 
 namespace reprise {
 
-// Not for several threads at once; reads on as many as there are cores.
+// Reads on as many threads as there are cores. Several threads may call Read.
 class RunReader {
  public:
   // Reads the manifest. Bad input: the directory is no run.
@@ -24,10 +24,11 @@ class RunReader {
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::vector<std::int32_t> AllRanks() const;
 
-  // Every rank, as ReadRun has it; kOutline leaves out what one rank alone needs.
+  // Every rank, as ReadRun has it, or less of it.
   [[nodiscard]] Result<RunData> ReadAll(RankContent content = RankContent::kWhole);
-  // These ranks whole, on the clock that ReadAll, which comes first, has found. No notes.
-  [[nodiscard]] Result<RunData> Read(std::span<const std::int32_t> ranks) const;
+  // These ranks, on the clock that ReadAll, which comes first, has found. No notes.
+  [[nodiscard]] Result<RunData> Read(std::span<const std::int32_t> ranks,
+                                     RankContent content = RankContent::kWhole) const;
 
  private:
   RunReader() = default;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "report/analysis.h"
+#include "report/fidelity/fidelity_examination.h"
 #include "report/sections/sections.h"
 #include "report/values/fidelity_values.h"
 #include "report/values/report.h"
@@ -199,6 +200,39 @@ TEST(Fidelity, CausesOnTheRecordedMachine) {
     }
   }
   EXPECT_THAT(cause(), HasSubstr("this machine or kernel is faster"));
+}
+
+// A thousand nodes, as often as it takes: their quantiles are those of one time, to within a bin.
+TEST(Fidelity, QuantilesOfManyNodesAreOfNarrowBins) {
+  RankData data;
+  constexpr std::uint64_t kNodes = 1'000;
+  for (std::uint64_t id = 1; id <= kNodes; ++id) {
+    data.nodes.push_back(MakeNode(id, OpClass::kGemm, OpKind::kWork, "thread 1", 0, 1'000));
+    const auto replayed_ns = static_cast<std::int64_t>(id * 7'919 % 1'500);
+    data.records.push_back(MakeRecord(id, 0, ReplayMode::kReal, 0, replayed_ns));
+  }
+  data.steps = {{.iteration = 0, .duration_ns = 1'000}};
+  const std::vector<MeasuredRank> ranks = {MeasuredRank(data)};
+  NodeErrorSums few;
+  NodeErrorSums many;
+  few.Add(ranks);
+  constexpr std::int64_t kTimes = NodeErrorSums::kMostExact / kNodes + 1;
+  for (std::int64_t i = 0; i < kTimes; ++i) {
+    many.Add(ranks);
+  }
+  const auto exact = few.Finish();
+  const auto of_bins = many.Finish();
+  ASSERT_TRUE(exact && of_bins);
+  EXPECT_EQ(of_bins->count, kTimes * exact->count);
+  EXPECT_DOUBLE_EQ(of_bins->mean_absolute_error, exact->mean_absolute_error);
+  EXPECT_DOUBLE_EQ(of_bins->within_tenth, exact->within_tenth);
+  constexpr double kBinWidth = 1.0 / (1 << 14);
+  for (const auto quantile :
+       {&NodeErrors::p05, &NodeErrors::p25, &NodeErrors::p50, &NodeErrors::p75, &NodeErrors::p95}) {
+    const double ratio = 1 + (*exact).*quantile;
+    EXPECT_NEAR(1 + (*of_bins).*quantile, ratio, kBinWidth * ratio);
+    EXPECT_NE((*of_bins).*quantile, (*exact).*quantile);  // it was not the exact way
+  }
 }
 
 }  // namespace

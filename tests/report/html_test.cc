@@ -92,7 +92,9 @@ TEST(HtmlData, TimesByRankIterationAndClass) {
 TEST(HtmlData, WhoWaitedForWhom) {
   const RunData run = MakeRun();
   const MeasuredRun measured(run);
-  const auto rows = FindStragglers(measured.ranks, measured.transfers);
+  StragglerSums stragglers(measured.ranks);
+  stragglers.Add(measured);
+  const auto rows = stragglers.Finish();
   ASSERT_THAT(rows, SizeIs(2));
   EXPECT_EQ(rows[0].replayed_waited_ns, 50);
   EXPECT_EQ(rows[0].last, 0);

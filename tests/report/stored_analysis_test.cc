@@ -128,7 +128,7 @@ TEST_F(StoredAnalysisTest, SmallRunsAndRunsThatMayChangeHaveNone) {
   EXPECT_FALSE(fs::exists(Stored()));
 }
 
-// Read host by host, an analysis has less: more memory finds the rest.
+// Read rank by rank, an analysis has less: more memory finds the rest.
 TEST_F(StoredAnalysisTest, AnotherWayToReadIsAnotherAnalysis) {
   const auto bytes = static_cast<std::int64_t>(fs::file_size(File("rank0.sqlite")) +
                                                fs::file_size(File("rank1.sqlite")));

@@ -79,13 +79,30 @@ class RunReaderTest : public RunDirectory {
   }
 };
 
-TEST_F(RunReaderTest, AnOutlineHasWhatRanksNeedOfEachOther) {
+TEST_F(RunReaderTest, AnOutlineHasNothingOfNodes) {
   auto reader = RunReader::Open(Directory());
   ASSERT_TRUE(reader) << reader.error().message;
   const auto outline = reader->ReadAll(RankContent::kOutline);
   ASSERT_TRUE(outline) << outline.error().message;
   ASSERT_THAT(outline->ranks, SizeIs(4));
   for (const RankData& rank : outline->ranks) {
+    EXPECT_THAT(rank.nodes, IsEmpty());
+    EXPECT_THAT(rank.records, IsEmpty());
+    EXPECT_THAT(rank.edges, IsEmpty());
+    EXPECT_THAT(rank.collectives, IsEmpty());
+    EXPECT_THAT(rank.steps, SizeIs(2));
+  }
+  EXPECT_EQ(outline->ranks[2].samples[0].time_ns, 500);
+}
+
+TEST_F(RunReaderTest, TransfersAreWhatRanksNeedOfEachOther) {
+  auto reader = RunReader::Open(Directory());
+  ASSERT_TRUE(reader && reader->ReadAll(RankContent::kOutline));
+  const std::vector<std::int32_t> ranks = {0, 1, 2, 3};
+  const auto transfers = reader->Read(ranks, RankContent::kTransfers);
+  ASSERT_TRUE(transfers) << transfers.error().message;
+  ASSERT_THAT(transfers->ranks, SizeIs(4));
+  for (const RankData& rank : transfers->ranks) {
     ASSERT_THAT(rank.nodes, SizeIs(1));
     EXPECT_EQ(rank.nodes[0].node_id, kTransfer);
     ASSERT_THAT(rank.records, SizeIs(2));
@@ -93,9 +110,9 @@ TEST_F(RunReaderTest, AnOutlineHasWhatRanksNeedOfEachOther) {
     EXPECT_EQ(rank.records[1].start_ns, 2'020 + rank.rank);  // on rank 0's clock
     EXPECT_THAT(rank.edges, IsEmpty());
     EXPECT_THAT(rank.collectives, SizeIs(1));
+    EXPECT_THAT(rank.samples, IsEmpty());
     EXPECT_THAT(rank.steps, SizeIs(2));
   }
-  EXPECT_EQ(outline->ranks[2].samples[0].time_ns, 500);
 }
 
 TEST_F(RunReaderTest, PartsAreWhatReadingAllAtOnceGives) {
@@ -211,7 +228,15 @@ TEST_F(RunReaderTest, WhatTheMemoryCannotHoldIsRefused) {
   const Status refused = CheckMemory(Directory(), both, 2 * bytes - 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
+  EXPECT_THAT(refused.error().message, HasSubstr("the files of 2 ranks (from 0 on) hold"));
   EXPECT_THAT(refused.error().message, HasSubstr("copy manifest.json"));
+  const Status one = CheckMemory(Directory(), std::vector<std::int32_t>{1}, 1);
+  ASSERT_FALSE(one);
+  EXPECT_THAT(one.error().message, HasSubstr("rank1.sqlite holds"));
+  const auto largest =
+      static_cast<std::int64_t>(std::max(fs::file_size(RankFile(0)), fs::file_size(RankFile(1))));
+  EXPECT_EQ(RanksAtATime(Directory(), both, 24 * largest), 3U);
+  EXPECT_EQ(RanksAtATime(Directory(), both, 1), 1U);
   EXPECT_GT(MachineMemoryBytes(), 1 << 20);
 }
 
