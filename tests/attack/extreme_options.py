@@ -202,7 +202,7 @@ class Worse:
             worse = ["--power-limit", f"{machine['device']['power']['limit']['value'] / factor!r}W"]
         else:
             path, value = rng.choice(list(numbers_of(machine["device"], "device")))
-            grows = "latency" in path or "time" in path
+            grows = any(word in path for word in ("latency", "time", ".start", ".half_", ".waves"))
             worse = ["--set", f"{path}={value * factor if grows else value / factor!r}"]
         if tuple(base) not in self.steps:
             self.steps[tuple(base)] = json.loads(child.run([self.program, *base], child.GRACE_S, cwd=self.folder).stdout)["step_time_ns"]
@@ -221,7 +221,7 @@ def numbers_of(value, path):
     """(path, number) of the rates and times of a device that a step takes."""
     for key, item in value.items():
         if isinstance(item, dict) and "value" in item and isinstance(item["value"], (int, float)):
-            if key not in ("capacity",):
+            if key not in ("capacity", "multiprocessors"):  # of fewer, the last wave may be fuller
                 yield f"{path}.{key}", item["value"]
         elif isinstance(item, dict) and key not in ("power", "thermal"):
             yield from numbers_of(item, f"{path}.{key}")

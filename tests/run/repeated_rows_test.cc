@@ -131,10 +131,10 @@ TEST_F(RepeatedRowsTest, SqlHasTheSame) {
   EXPECT_EQ(Ask("SELECT count(*) FROM nodes"), static_cast<std::int64_t>(nodes_.size()));
 }
 
-TEST_F(RepeatedRowsTest, AnOutlineHasTheTransfers) {
+TEST_F(RepeatedRowsTest, TransfersAloneHaveTheirNodesAndRecords) {
   Write();
   std::vector<std::string> notes;
-  const auto read = ReadRankFile(Directory(), 0, RankContent::kOutline, notes);
+  const auto read = ReadRankFile(Directory(), 0, RankContent::kTransfers, notes);
   ASSERT_TRUE(read) << read.error().message;
   ExpectSame(read->collectives, transfers_);
   ASSERT_EQ(read->records.size(), transfers_.size());
