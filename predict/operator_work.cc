@@ -22,7 +22,7 @@ std::optional<CallWork> CallWorkOf(Node& node) {
   call.outputs.swap(node.outputs);
   std::optional<CallWork> found;
   if (!TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty()) {
-    found.emplace(CostOf(call), ElementType(call), WorkShapeOf(call));
+    found = CallWork{CostOf(call), ElementType(call), WorkShapeOf(call)};
   }
   call.inputs.swap(node.inputs);
   call.outputs.swap(node.outputs);

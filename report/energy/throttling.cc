@@ -276,10 +276,9 @@ ThermalExamination::ThermalExamination(std::span<const MeasuredRank> outline,
     const std::vector<std::size_t> host_ranks = RanksOfHost(rank_rows, sampler.host);
     for (const Metric& metric : sampler.data.metrics) {
       if (metric.kind == MetricKind::kState && metric.name == "throttle_reasons") {
-        auto on_device = RanksOnDevice(metric, sampler.data, outline, host_ranks);
-        const bool of_host = !on_device.has_value();
+        const auto on_device = RanksOnDevice(metric, sampler.data, outline, host_ranks);
         sampler.throttling.try_emplace(&metric, metric, sampler.samples, sampler.window,
-                                       of_host ? host_ranks : std::move(*on_device), of_host);
+                                       on_device.value_or(host_ranks), !on_device.has_value());
       }
     }
   }

@@ -114,6 +114,25 @@ class RunTransfers {
   using SequenceKey = std::tuple<Text, bool, std::int32_t, std::int32_t>;
   template <typename Text>
   using KindKey = std::tuple<CommKind, Text, Text, std::int32_t>;
+  // Of keys with texts and with views. clang 14 does not compare such tuples.
+  struct KeyLess {
+    using is_transparent = void;
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return LessFrom<0>(a, b);
+    }
+
+   private:
+    template <std::size_t I, typename A, typename B>
+    static bool LessFrom(const A& a, const B& b) {
+      if constexpr (I == std::tuple_size_v<A>) {
+        return false;
+      } else {
+        return std::get<I>(a) < std::get<I>(b) ||
+               (!(std::get<I>(b) < std::get<I>(a)) && LessFrom<I + 1>(a, b));
+      }
+    }
+  };
 
   // Where a member stands.
   struct Place {
@@ -144,8 +163,8 @@ class RunTransfers {
 
   std::vector<std::int32_t> iterations_;  // sorted
   std::mutex mutex_;
-  std::map<SequenceKey<std::string>, Sequence, std::less<>> sequences_;
-  std::map<KindKey<std::string>, std::uint32_t, std::less<>> kind_numbers_;
+  std::map<SequenceKey<std::string>, Sequence, KeyLess> sequences_;
+  std::map<KindKey<std::string>, std::uint32_t, KeyLess> kind_numbers_;
   std::map<std::string, std::uint32_t> hosts_;
   std::vector<Kind> kinds_;
   std::deque<Transfer> transfers_;
