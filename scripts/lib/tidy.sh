@@ -3,7 +3,7 @@
 # newest first and bounded in time; says how many were left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-limit_s=${REPRISE_TIDY_SECONDS:-300}
+limit_s=${REPRISE_TIDY_SECONDS:-200}
 base=${REPRISE_TIDY_BASE:-$(git rev-list --max-count=11 HEAD | tail -n 1)}
 mapfile -t files < <(git log --name-only --format= "$base..HEAD" -- '*.cc' ':!tests/fuzz' | awk 'NF && !seen[$0]++')
 # The analysis needs the command of each file, which batches do not have. Generated headers are those of the build.
