@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 
+#include "core/costs/cost.h"
 #include "core/shown_text.h"
 #include "et_schema/byte_stream.h"
 #include "predict/calibration/table_columns.h"
@@ -24,6 +25,16 @@ constexpr std::uint64_t kLongestLine = 1 << 16;
 constexpr double kMostApart = 2;
 // Of the rows: fewer such are odd measurements, and are left out.
 constexpr double kMostContradicting = 0.01;
+
+Value Dense(std::vector<std::int64_t> shape, DType dtype) {
+  TensorDesc tensor;
+  tensor.incarnation = 0;
+  tensor.elements = ElementCount(shape);
+  tensor.dtype = dtype;
+  tensor.strides = ContiguousStrides(shape);
+  tensor.shape = std::move(shape);
+  return {std::move(tensor)};
+}
 
 // The lines of a file, without their ends.
 class Lines {
@@ -177,33 +188,53 @@ class TableReader {
 
   [[nodiscard]] Result<OperatorWork> Work(const std::vector<std::string_view>& fields,
                                           DType dtype) const {
-    const auto size = [&](const char* name) { return Number(fields, name, true); };
-    OperatorWork work{.op_class = columns_->op_class, .dtype = dtype, .known = true};
-    const double bytes = SizeOf(dtype);
+    const auto size = [&](const char* name) -> Result<std::int64_t> {
+      REPRISE_ASSIGN(const double value, Number(fields, name, true));
+      return static_cast<std::int64_t>(value);
+    };
     if (columns_->op_class == OpClass::kGemm) {
-      REPRISE_ASSIGN(const double m, size("m"));
-      REPRISE_ASSIGN(const double n, size("n"));
-      REPRISE_ASSIGN(const double k, size("k"));
-      work.flops = 2 * m * n * k;
+      REPRISE_ASSIGN(const std::int64_t m, size("m"));
+      REPRISE_ASSIGN(const std::int64_t n, size("n"));
+      REPRISE_ASSIGN(const std::int64_t k, size("k"));
+      REPRISE_TRY(CheckSizes({m, n, k}));
       // Products of narrow types give 16 bits.
-      work.bytes = bytes * (m * k + k * n) + std::max(bytes, 2.0) * m * n;
-      work.shape = {WorkShapeKind::kProduct, static_cast<float>(m), static_cast<float>(n),
-                    static_cast<float>(k), 1};
-      return work;
+      const DType result = SizeOf(dtype) < 2 ? DType::kBFloat16 : dtype;
+      return WorkOfCall(
+          {"aten::mm", {Dense({m, k}, dtype), Dense({k, n}, dtype)}, {Dense({m, n}, result)}},
+          dtype);
     }
-    REPRISE_ASSIGN(const double batch, size("batch"));
-    REPRISE_ASSIGN(const double queries, size("queries"));
-    REPRISE_ASSIGN(const double heads, size("heads"));
-    REPRISE_ASSIGN(const double kv_heads, size("kv_heads"));
-    REPRISE_ASSIGN(const double head, size("head_size"));
-    // As core/costs/attention.cc counts a causal one: 4 FLOPs an element and pair, 5 a pair.
-    constexpr double kPairFlops = 5;
-    work.flops = batch * heads * queries * (queries + 1) / 2 * (4 * head + kPairFlops);
-    work.bytes = 2 * bytes * batch * queries * head * (heads + kv_heads);
-    work.shape = {WorkShapeKind::kAttention, static_cast<float>(queries),
-                  static_cast<float>(queries), static_cast<float>(head),
-                  static_cast<float>(batch * heads)};
-    return work;
+    REPRISE_ASSIGN(const std::int64_t batch, size("batch"));
+    REPRISE_ASSIGN(const std::int64_t queries, size("queries"));
+    REPRISE_ASSIGN(const std::int64_t heads, size("heads"));
+    REPRISE_ASSIGN(const std::int64_t kv_heads, size("kv_heads"));
+    REPRISE_ASSIGN(const std::int64_t head, size("head_size"));
+    REPRISE_TRY(CheckSizes({batch, queries, std::max(heads, kv_heads), head}));
+    const Value q = Dense({batch, heads, queries, head}, dtype);
+    const Value kv = Dense({batch, kv_heads, queries, head}, dtype);
+    return WorkOfCall(
+        {"aten::_scaled_dot_product_flash_attention", {q, kv, kv, Value{0.0}, Value{true}}, {q}},
+        dtype);
+  }
+  // No tensor of such sizes has more elements than can be counted.
+  [[nodiscard]] Status CheckSizes(std::initializer_list<std::int64_t> sizes) const {
+    constexpr double kMostElements = 1e18;
+    double product = 1;
+    for (const std::int64_t size : sizes) {
+      product *= static_cast<double>(size);
+    }
+    if (product > kMostElements) {
+      return Wrong("sizes whose product is beyond 10^18: no device has such an operation");
+    }
+    return {};
+  }
+  [[nodiscard]] OperatorWork WorkOfCall(const OpCall& call, DType dtype) const {
+    const Cost cost = CostOf(call);
+    return {.op_class = columns_->op_class,
+            .dtype = dtype,
+            .flops = cost.flops,
+            .bytes = cost.bytes,
+            .known = true,
+            .shape = WorkShapeOf(call)};
   }
 
   Status AddRow(const std::vector<std::string_view>& fields) {

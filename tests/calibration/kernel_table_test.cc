@@ -90,6 +90,7 @@ TEST(KernelTable, Refusals) {
            {header + "-1,2,3,bfloat16,1\n", "line 2: m is '-1'"},
            {header + "1,2,3,bfloat16,1\n1,2,3,bfloat16,1.9\n1,2,3,bfloat16,2.1\n",
             "line 4: 2.1 us, and 1 us in line 2 for the same shape and type"},
+           {header + "10000000,10000000,10000000,bfloat16,1\n", "line 2: sizes whose product"},
            {header + "1,2,3,int4,1\n", "no row of a type that"},
        }) {
     const auto table = ReadText(c.text);
