@@ -2,39 +2,18 @@
 // report/ sees this.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <vector>
 
+#include "core/ordered_pipeline.h"
 #include "core/parallel.h"
 #include "core/result.h"
 
 namespace reprise {
-
-// Whose turn it is. Tasks begin in the order of their numbers, so the one whose turn it is is never
-// waited for in vain.
-class Turns {
- public:
-  // Or a later one's.
-  void WaitFor(std::size_t task) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return turn_ >= task; });
-  }
-  void End(std::size_t task) {
-    WaitFor(task);
-    {
-      const std::lock_guard lock(mutex_);
-      ++turn_;
-    }
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t turn_ = 0;
-};
 
 // begin(i), a Result, of 0 … count − 1, at most `most` of them at a time and no more than there are
 // cores; end(value) of each in order, one at a time. After the first failure, which is returned,
@@ -42,32 +21,33 @@ class Turns {
 template <typename Begin, typename End>
 [[nodiscard]] Status ForEachInOrder(std::size_t count, std::size_t most, const Begin& begin,
                                     const End& end) {
-  Turns turns;
+  struct Slot {
+    std::size_t item = 0;
+    std::optional<std::invoke_result_t<const Begin&, std::size_t>> begun;
+  };
+  std::vector<Slot> slots(std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(OwnCores())));
+  std::size_t next_item = 0;
   Status outcome;
   std::atomic<bool> failed = false;
-  ForEachInParallel(count, [&](std::size_t i) {
-    // Also where something is thrown.
-    struct EndOfTurn {
-      ~EndOfTurn() { turns.End(i); }
-      Turns& turns;
-      std::size_t i;
-    } const end_of_turn{turns, i};
-    turns.WaitFor(i < most ? 0 : i - most + 1);
-    if (failed) {
-      return;
+  const auto next = [&](std::size_t slot) {
+    if (next_item == count || failed) {
+      return false;
     }
-    auto begun = begin(i);
-    turns.WaitFor(i);
-    if (failed) {
-      return;
-    }
-    if (!begun) {
+    slots[slot].item = next_item++;
+    return true;
+  };
+  const auto work = [&](std::size_t slot) { slots[slot].begun.emplace(begin(slots[slot].item)); };
+  const auto finish = [&](std::size_t slot) {
+    auto& begun = slots[slot].begun;
+    if (!failed && *begun) {
+      end(**begun);
+    } else if (!failed) {
+      outcome = tl::unexpected(begun->error());
       failed = true;
-      outcome = tl::unexpected(begun.error());
-      return;
     }
-    end(*begun);
-  });
+    begun.reset();
+  };
+  RunOrderedPipeline(slots.size(), {.next = next, .work = work, .finish = finish});
   return outcome;
 }
 
