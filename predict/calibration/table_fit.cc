@@ -17,7 +17,7 @@ namespace reprise {
 namespace {
 
 constexpr std::size_t kFewestRows = 50;
-// A fit takes as many rows, evenly, and no more: the numbers of a type are few.
+// A fit takes at most so many rows, evenly chosen: the numbers of a type are few.
 constexpr std::size_t kMostFitted = 4000;
 constexpr double kOutlierFactor = 2;
 constexpr double kLargeFlops = 1e11;
@@ -26,10 +26,10 @@ constexpr double kSecondNs = 1e9;
 // The numbers of one type, as the fit moves them: logarithms, of `waves` the logit.
 enum Number : std::size_t { kRate, kMemory, kHalfM, kHalfN, kHalfK, kWaves, kStart, kNumbers };
 using Numbers = std::array<double, kNumbers>;
-// Without rows that speak for it, a number stays here; the deviation is in the same measure.
+// A number that no row depends on stays here. The deviation is in the same measure.
 constexpr Numbers kExpected = {-0.5, -0.2, 3.5, 3.5, 4.5, 0, 8.5};
 constexpr double kDeviation = 2;
-// Rows are this far off: what the deviations above are weighed against.
+// What a row is off by in log space, against which the deviations above weigh.
 constexpr double kRowDeviation = 0.15;
 
 bool IsUsed(OpClass op_class, std::size_t number) {
@@ -97,8 +97,8 @@ Numbers Fitted(std::span<const Row> rows, OpClass op_class) {
     for (std::size_t i = 0; i < rows.size(); i += step) {
       const Modelled modelled = ModelOf(rows[i], at, op_class);
       const double off = std::log(modelled.ns / rows[i].row->ns) / kRowDeviation;
-      // As Huber's: beyond one deviation, the square root of the distance, so that odd rows do not
-      // rule.
+      // Beyond one deviation the square root of the distance counts, so that a few odd rows move
+      // the fit little.
       const double size = std::abs(off);
       const double weight = size > 1 ? 1 / std::sqrt(size) : 1;
       Residual& residual = all.emplace_back();

@@ -21,7 +21,7 @@ constexpr std::size_t kFewRepeats = 3;
 
 using Settings = std::map<std::string, std::string>;
 
-// What a prediction found, which its manifest holds beside what was asked.
+// Results of a prediction: its manifest holds them beside the options that were given.
 bool IsFound(const std::string& option) {
   static constexpr std::array kFound = {
       "classes",       "default_share",   "memory_peak_bytes",

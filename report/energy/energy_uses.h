@@ -30,7 +30,7 @@ class EnergyUses {
   // Of all ranks; must outlive it.
   explicit EnergyUses(std::span<const MeasuredRank> outline);
 
-  // UserOf is asked of these ranks next.
+  // UserOf then takes executions of these ranks.
   void Begin(const MeasuredRun& part);
   [[nodiscard]] EnergyUser UserOf(const Execution& execution) const;
   // What an execution got from its meters, over the part of its time that was measured; of those

@@ -44,6 +44,23 @@ constexpr std::string_view kCommon =
     "cl_khr_local_int32_base_atomics cl_khr_local_int32_extended_atomics "
     "cl_khr_byte_addressable_store ";
 
+// Of no vendor: what any GPU of 16 GB has.
+Kind Modest(std::string_view kind, std::string_view name, std::string_view extensions,
+            Times times) {
+  return {kind,
+          name,
+          "Stand-in",
+          extensions,
+          "",
+          32,
+          16'288 * kMiB / 64,
+          4'095 * kMiB / 64,
+          64 << 10,
+          1024,
+          {4'194'303, 4'194'303, 4'194'303},
+          times};
+}
+
 // h100: `reprise devices` on one (driver 570); groups by the CUDA C++ Programming Guide, "Technical
 // Specifications per Compute Capability". Markers have no times there (docs/measured.md).
 // mi300x: ROCm's OpenCL runtime; the device is named by its instruction set, as clinfo shows, and
@@ -75,30 +92,8 @@ const Kind kKinds[] = {
      1024,
      {4'194'303, 4'194'303, 4'194'303},
      Times::kOfAll},
-    {"no_float64",
-     "Stand-in GPU without float64",
-     "Stand-in",
-     "cl_khr_fp16 ",
-     "",
-     32,
-     16'288 * kMiB / 64,
-     4'095 * kMiB / 64,
-     64 << 10,
-     1024,
-     {4'194'303, 4'194'303, 4'194'303},
-     Times::kOfAll},
-    {"no_times",
-     "Stand-in GPU without times",
-     "Stand-in",
-     "cl_khr_fp64 ",
-     "",
-     32,
-     16'288 * kMiB / 64,
-     4'095 * kMiB / 64,
-     64 << 10,
-     1024,
-     {4'194'303, 4'194'303, 4'194'303},
-     Times::kNone},
+    Modest("no_float64", "Stand-in GPU without float64", "cl_khr_fp16 ", Times::kOfAll),
+    Modest("no_times", "Stand-in GPU without times", "cl_khr_fp64 ", Times::kNone),
 };
 
 const Kind& Chosen() {
