@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A stand-in for a GPU, with a GPU's names and limits: tests/kernels/stand_ins/gpu.cc, above PoCL. tests/cli/launches_test.cc checks
-that every launch of the bundled captures fits a GPU. No whole capture runs here: PoCL compiles a GPU's kernels for too long."""
+that every launch of the bundled captures fits a GPU; here whole captures run."""
 import contextlib
 import gzip
+import os
 import pathlib
 import re
 import sqlite3
@@ -14,7 +15,12 @@ ENVIRONMENT = 4
 BUILD = pathlib.Path(program.REPRISE).resolve().parent
 LAYER = BUILD / "tests" / "kernels" / "libstand_in_gpu.so"
 SECOND_NS = 1_000_000_000
+# Capture, its ranks, and the GPU that stands in: each takes half a minute or less. REPRISE_ALL_CAPTURES: every one on both.
+CAPTURES = (("quickstart", 2, "h100"), ("gloo/gpt_recompute", 1, "mi300x"), ("gloo/resnet18", 1, "h100"), ("gloo_comms/gpt_tp4", 4, "mi300x"),
+            ("phases/lora", 1, "mi300x"))
 REFUSAL = re.compile("stand-in GPU refuses: (.*)")
+# The engine waits for the device where a CPU capture's host did. Once there was a wait for each initial value, and for most operations.
+MOST_WAITS_PER_KERNEL = 0.25
 
 
 class GpuLimits(program.ProgramTest):
@@ -34,6 +40,24 @@ class GpuLimits(program.ProgramTest):
         for kind, name in (("h100", "NVIDIA H100 80GB HBM3"), ("mi300x", "AMD Instinct MI300X"),
                            ("no_float64", "Stand-in GPU without float64")):
             self.assertIn(f"opencl:0  {name}\n", self.on(kind, "devices").stdout)
+
+    def test_whole_captures(self):
+        for capture, ranks, chosen in CAPTURES:
+            trace = self.convert(capture)
+            for kind in ("h100", "mi300x") if "REPRISE_ALL_CAPTURES" in os.environ else (chosen,):
+                with self.subTest(capture=capture, kind=kind):
+                    run = self.dir / f"{kind}_{trace.name}"
+                    done = self.on(kind, "replay", trace, "-n", str(ranks), "-o", run, "--device", "opencl", "--allow-slow", "--warmup", "0",
+                                   "--iterations", "1", limits={"STAND_IN_GPU_COUNTS": "1"}, timeout=600)
+                    self.assertNotRegex(done.stderr, REFUSAL)
+                    counts = [(int(kernels), int(waits)) for kernels, waits in
+                              re.findall(r"stand-in GPU: (\d+) kernels, (\d+) clFinish", done.stderr)]
+                    of_ranks = [(kernels, waits) for kernels, waits in counts if kernels > 0]
+                    self.assertEqual(len(of_ranks), ranks)
+                    for kernels, waits in of_ranks:
+                        self.assertLess(waits, MOST_WAITS_PER_KERNEL * kernels)
+                    coverage = self.run_json("report", run)["coverage"]
+                    self.assertEqual(coverage["surrogate"] + coverage["skipped"] + coverage["timed"], 0)
 
     def test_a_storage_larger_than_a_buffer(self):
         done = self.on("h100", "replay", self.convert("gloo/gpt_single"), "-o", self.dir / "run", "--device", "opencl", "--allow-slow",

@@ -3,7 +3,8 @@
 // GPU refuses, and computes by the driver beneath. A refusal is printed to stderr; a kernel that
 // reads or writes beyond a buffer ends the process.
 // STAND_IN_GPU_BUFFER_BYTES: the largest buffer, instead of the kind's. STAND_IN_GPU_TIMER_NS: the
-// resolution of event times, instead of the driver's.
+// resolution of event times, instead of the driver's. STAND_IN_GPU_COUNTS: at the end, kernels and
+// waits for the whole device are counted on stderr.
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_ext.h>
@@ -14,7 +15,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -249,6 +252,19 @@ cl_mem CL_API_CALL CreateBuffer(cl_context context, cl_mem_flags flags, std::siz
   return made;
 }
 
+std::atomic<std::uint64_t> kernels{0};
+std::atomic<std::uint64_t> finishes{0};
+
+void PrintCounts() {
+  std::fprintf(stderr, "stand-in GPU: %llu kernels, %llu clFinish\n",
+               static_cast<unsigned long long>(kernels), static_cast<unsigned long long>(finishes));
+}
+
+cl_int CL_API_CALL Finish(cl_command_queue queue) {
+  ++finishes;
+  return beneath.clFinish(queue);
+}
+
 cl_int CL_API_CALL EnqueueKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dims,
                                  const std::size_t* offset, const std::size_t* global,
                                  const std::size_t* local, cl_uint waits, const cl_event* wait,
@@ -279,6 +295,7 @@ cl_int CL_API_CALL EnqueueKernel(cl_command_queue queue, cl_kernel kernel, cl_ui
     return Refused(CL_OUT_OF_RESOURCES, "%llu bytes of local memory of %s",
                    static_cast<unsigned long long>(local_bytes), name);
   }
+  ++kernels;
   return beneath.clEnqueueNDRangeKernel(queue, kernel, dims, offset, global, local, waits, wait,
                                         event);
 }
@@ -320,7 +337,11 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
   dispatch.clGetDeviceInfo = GetDeviceInfo;
   dispatch.clCreateBuffer = CreateBuffer;
   dispatch.clEnqueueNDRangeKernel = EnqueueKernel;
+  dispatch.clFinish = Finish;
   dispatch.clGetEventProfilingInfo = GetTimes;
+  if (std::getenv("STAND_IN_GPU_COUNTS") != nullptr) {
+    std::atexit(PrintCounts);
+  }
   *entries_of_layer = std::min(entries, kEntries);
   *layer = &dispatch;
   return CL_SUCCESS;
