@@ -271,7 +271,8 @@ class Extension {
     for (std::size_t i = 0; i < out_.memory->classes.size(); ++i) {
       for (std::int64_t MemorySums::*const member :
            {&MemorySums::parameters, &MemorySums::gradients, &MemorySums::optimizer,
-            &MemorySums::activations, &MemorySums::layer_activations, &MemorySums::peak}) {
+            &MemorySums::activations, &MemorySums::layer_activations, &MemorySums::stack,
+            &MemorySums::peak}) {
         Line([ i,
                member ](Prediction & of) -> auto& { return of.memory->classes[i].bytes.*member; });
       }

@@ -17,7 +17,9 @@ namespace reprise {
 // Predicts a job with all its micro-batches.
 using PredictWhole = std::function<Result<Prediction>(const Workload& workload)>;
 
-// From four jobs with few micro-batches whose differences are equal, to the nanosecond and byte.
+// From four jobs with few micro-batches whose differences are equal, to the nanosecond and byte; but
+// that a stage's small lead is used up later may move up to a thousandth of the step between
+// transfers alone and waiting.
 // Nothing: the job has few itself, several steps, or differences that are not equal (tokens that
 // choose experts anew in each micro-batch, power or heat that lowers clocks).
 // Temperatures follow the thermal model of `device`, to a hundred-thousandth.

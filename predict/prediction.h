@@ -20,8 +20,8 @@ namespace reprise {
 // A share as a run's options have it: "0.4213".
 [[nodiscard]] std::string ShareOption(double share);
 
-// A device has less memory than its data sheet says. A job that leaves less than this share of it
-// may not fit.
+// A device has less memory than its data sheet says, and what frameworks take is an estimate. A job
+// that leaves less than this share of it may not fit.
 inline constexpr double kSmallMargin = 0.05;
 
 // The peak of a device. Of a job: of the rank that has the most.
@@ -83,6 +83,15 @@ struct PowerPrediction {
   DeviceSummary summary;
 };
 
+// The software stack that was put into the machine.
+struct StackPrediction {
+  std::string name, about;
+  std::string changes;  // of the device's numbers, in words; empty: none
+  // Mean error of published steps of this stack on the device; nothing: none are known.
+  std::optional<double> error;
+  std::string error_of;
+};
+
 struct Prediction {
   std::optional<Workload> job;                   // nothing: of a set
   std::vector<std::string> notes;                // which part of a set was simulated
@@ -96,7 +105,8 @@ struct Prediction {
   std::string machine;
   std::optional<std::string> captured_on;
   std::optional<Calibration> calibrated_on;
-  std::optional<double> energy_joules;  // of one step, all devices; nothing: no power numbers
+  std::optional<StackPrediction> stack;  // nothing: of a set that names none
+  std::optional<double> energy_joules;   // of one step, all devices; nothing: no power numbers
   std::optional<MemoryPrediction> memory;
   // Means over ranks: only transfers, once the last member has come; nothing, or waiting.
   std::int64_t exposed_communication_ns = 0, bubble_ns = 0;

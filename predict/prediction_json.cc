@@ -12,6 +12,7 @@ inline void to_json(Json& json, const Calibration& calibration) {
           {"points", calibration.points ? Json(std::llround(calibration.points->value)) : Json()},
           {"error", calibration.error ? Json(calibration.error->value) : Json()}};
 }
+REPRISE_JSON_FIELDS(StackPrediction, name, about, changes, error, error_of)
 REPRISE_JSON_FIELDS(PowerPrediction::OfDevice, first_rank, ranks, joules, mean_watts, peak_watts,
                     peak_at_ns, peak_ns, peak_operations, throttled_ns, throttled_by_power_ns,
                     throttled_by_heat_ns, air_celsius, mean_celsius, max_celsius)
@@ -43,6 +44,7 @@ Json MemoryJson(const MemoryPrediction& memory) {
     REPRISE_ADD_FIELDS(row, of_class, stage, first_rank, ranks)
     REPRISE_ADD_FIELDS(row, bytes, parameters, gradients, optimizer, activations)
     row["buffers"] = bytes.buffers();
+    row["stack"] = bytes.stack;
     row["peak"] = bytes.peak;
     row["fits"] = memory.of_bytes ? Json(bytes.peak <= *memory.of_bytes) : Json(nullptr);
   }
@@ -71,6 +73,7 @@ Json PredictionJson(const Prediction& of) {
   json["job"] = of.job ? JobJson(*of.job) : Json(nullptr);
   REPRISE_ADD_FIELDS(json, of, warnings, step_time_ns, step_time_recorded_ns, ranks, classes,
                      machine, captured_on, calibrated_on, energy_joules)
+  json["stack"] = of.stack;
   json["memory"] = of.memory ? MemoryJson(*of.memory) : Json(nullptr);
   json["working_ns"] = of.working_ns();
   REPRISE_ADD_FIELDS(json, of, exposed_communication_ns, bubble_ns, hfu, mfu)

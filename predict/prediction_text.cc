@@ -22,16 +22,17 @@ std::string PercentOfStep(const Prediction& of, std::int64_t ns) {
 }
 
 std::string ClassesText(const MemoryPrediction& memory) {
-  std::string text = fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>8}\n",
-                                 "stage", "first rank", "ranks", "parameters", "gradients",
-                                 "optimizer", "activations", "buffers", "peak, GiB");
+  std::string text =
+      fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>6} {:>8}\n", "stage",
+                  "first rank", "ranks", "parameters", "gradients", "optimizer", "activations",
+                  "buffers", "stack", "peak, GiB");
   for (const ClassMemory& of_class : memory.classes) {
     const MemorySums& bytes = of_class.bytes;
-    text += fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>8}{}\n",
+    text += fmt::format("  {:>5} {:>10} {:>7} {:>10} {:>10} {:>10} {:>11} {:>8} {:>6} {:>8}{}\n",
                         of_class.stage, of_class.first_rank, of_class.ranks,
                         Gibibytes(bytes.parameters), Gibibytes(bytes.gradients),
                         Gibibytes(bytes.optimizer), Gibibytes(bytes.activations),
-                        Gibibytes(bytes.buffers()), Gibibytes(bytes.peak),
+                        Gibibytes(bytes.buffers()), Gibibytes(bytes.stack), Gibibytes(bytes.peak),
                         !memory.of_bytes || bytes.peak <= *memory.of_bytes ? "" : "  too much");
   }
   return text;
@@ -62,6 +63,25 @@ std::string JobText(const Workload& of) {
                                              : of.schedule)
           : "",
       of.recompute == Recompute::kNone ? "" : fmt::format(", recompute {}", Name(of.recompute)));
+  return text;
+}
+
+// What the machine's numbers were changed by, and how far such predictions were.
+std::string StackText(const Prediction& of) {
+  if (!of.stack) {
+    return {};
+  }
+  const StackPrediction& stack = *of.stack;
+  std::string text = fmt::format(
+      "Stack           {}{}{}\n", ShownText(stack.name),
+      of.job && of.job->stack.empty() ? ", as is usual for such a job (--stack names another)" : "",
+      of.calibrated_on        ? ": the machine was fitted, with the stack of what it was fitted to"
+      : stack.changes.empty() ? ""
+                              : ": " + stack.changes);
+  if (stack.error) {
+    text += fmt::format("                mean error {:.0f} % of {}\n", 100 * *stack.error,
+                        ShownText(stack.error_of));
+  }
   return text;
 }
 
@@ -120,10 +140,8 @@ std::string FitsText(const MemoryPrediction& memory) {
   }
   const bool small =
       static_cast<double>(left) < kSmallMargin * static_cast<double>(*memory.of_bytes);
-  return small ? fmt::format(
-                     ": leaves {} GiB for what is not counted (context, libraries' buffers, "
-                     "fragmentation), which hardly fits",
-                     Gibibytes(left))
+  return small ? fmt::format(": leaves {} GiB, less than {:.0f} %, and hardly fits",
+                             Gibibytes(left), 100 * kSmallMargin)
                : fmt::format(": fits, {} GiB are left", Gibibytes(left));
 }
 
@@ -165,6 +183,7 @@ std::string PredictionText(const Prediction& of) {
   }
   text += "! Every number is modelled: nothing was executed.\n";
   text += of.job ? JobText(*of.job) : "";
+  text += StackText(of);
   text +=
       fmt::format("Step            {} on {}: {} in {}\n", DurationText(of.step_time_ns),
                   ShownText(of.machine), Counted(of.ranks, "rank"), Counted(of.classes, "class"));

@@ -43,8 +43,9 @@ class SetSimulation {
   explicit SetSimulation(TargetMachine machine, std::shared_ptr<EqualRanks>* known = nullptr)
       : machine_(std::move(machine)), known_(known) {}
 
-  // Before the simulation, of a job or a generated set: what its description says.
-  void SetJob(JobFacts job) { job_ = std::move(job); }
+  // Before the simulation, of a job or a generated set: what its description says. Its stack is put
+  // into the machine and the memory. Bad input: no such stack.
+  [[nodiscard]] Status SetJob(JobFacts job);
 
   // What replaces the dry run's times of a set with one graph for each rank. This must outlive it.
   [[nodiscard]] Simulation AsSimulation();
@@ -74,6 +75,7 @@ class SetSimulation {
   TargetMachine machine_;  // options.from follows from the set, where it was not given
   std::shared_ptr<EqualRanks>* known_;
   std::optional<JobFacts> job_;
+  std::optional<StackPrediction> stack_;
 
   // Known afterwards.
   std::optional<TracedMemory> traced_;  // of a set without job facts

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "predict/job_stack.h"
 #include "predict/machine/machine.h"
 #include "predict/set_simulation.h"
 #include "report/analysis.h"
@@ -58,6 +59,9 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
   if (machine_.options.to && machine_.options.to->calibration) {
     described["calibrated_on"] = Described(*machine_.options.to->calibration);
   }
+  if (stack_) {
+    described["stack"] = stack_->name;
+  }
   if (ranks_ > 0) {
     described["simulated_ranks"] = std::to_string(ranks_);
     described["classes"] = std::to_string(classes_);
@@ -107,11 +111,22 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
   return described;
 }
 
+Status SetSimulation::SetJob(JobFacts job) {
+  REPRISE_ASSIGN(const std::optional<SoftwareStack> stack, StackOfJob(job.stack));
+  if (stack && machine_.options.to) {
+    AddMemory(*stack, job);
+    stack_ = AddStack(*stack, *machine_.options.to);
+  }
+  job_ = std::move(job);
+  return {};
+}
+
 void SetSimulation::AddJobFacts(Prediction& prediction) const {
   const DeviceModel& device = machine_.options.to->device;
   const auto step_ns = static_cast<double>(prediction.step_time_ns);
   prediction.memory = MemoryPrediction{
       .peak_bytes = job_->PeakBytes(), .micro_batch = job_->micro_batch, .classes = job_->memory};
+  prediction.stack = stack_;
   prediction.tokens = job_->tokens;
   prediction.samples = job_->samples;
   prediction.mfu = UtilizationOf(*job_, job_->model_flops, device, step_ns);

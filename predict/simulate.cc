@@ -6,6 +6,7 @@
 
 #include "predict/extended_job.h"
 #include "predict/folded_job.h"
+#include "predict/job_stack.h"
 #include "predict/machine/catalogue.h"
 #include "predict/micro_batch_jobs.h"
 #include "predict/set_simulation.h"
@@ -44,9 +45,14 @@ std::vector<std::int64_t> MicroBatchesOf(const Workload& workload) {
 
 Result<std::int64_t> PeakBytesOf(const Workload& workload) {
   MicroBatchJobs jobs(workload);
+  REPRISE_ASSIGN(const std::optional<SoftwareStack> stack, StackOfJob(StackOf(workload)));
   return NumberOfJob(workload, [&](const Workload& of) -> Result<std::int64_t> {
     REPRISE_ASSIGN(const GenerateSummary summary, jobs.Sum(of.micro_batches()));
-    return FactsOf(of, summary).PeakBytes();
+    JobFacts facts = FactsOf(of, summary);
+    if (stack) {
+      AddMemory(*stack, facts);
+    }
+    return facts.PeakBytes();
   });
 }
 
@@ -140,7 +146,7 @@ Result<Prediction> PredictSet(const TargetMachine& machine, const SimulationRequ
   if (whole) {
     REPRISE_ASSIGN(std::optional<JobFacts> job, ReadJobFacts(request.set_directory));
     if (job) {
-      simulation.SetJob(std::move(*job));
+      REPRISE_TRY(simulation.SetJob(std::move(*job)));
     }
   }
   std::vector<std::string> notes;
@@ -161,7 +167,7 @@ Result<Prediction> PredictGenerated(const TargetMachine& machine, const Workload
                                     const GeneratedJob& job, const JobRequest& request,
                                     std::shared_ptr<EqualRanks>* known = nullptr) {
   SetSimulation simulation(machine, known);
-  simulation.SetJob(FactsOf(workload, job.summary));
+  REPRISE_TRY(simulation.SetJob(FactsOf(workload, job.summary)));
   SimulationRequest run;
   run.run_directory = request.run_directory;
   run.force = request.force;

@@ -73,6 +73,10 @@ def step_flops(row):
 
 def set_number(machine, path, value, reference):
     """Of a machine as JSON, the number at a path; a time in us, a ratio without unit."""
+    if path.startswith("device.efficiency."):  # a class's own rate would stand instead, as with --set
+        of_class = machine["device"].get("classes", {}).get(path.rsplit(".", 1)[1], {})
+        for rates in (of_class, *of_class.get("types", {}).values()):
+            rates.pop("rate", None)
     at = machine
     *outer, last = path.split(".")
     for part in outer:
@@ -114,6 +118,7 @@ class Predictor:
 
     def with_numbers(self, numbers, reference="tried in a fit"):
         machine = copy.deepcopy(self.machine)
+        machine["calibration"] = {"on": reference}  # so that no software stack changes the numbers
         for path, value in numbers.items():
             set_number(machine, path, value, reference)
         return machine

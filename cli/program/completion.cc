@@ -10,6 +10,7 @@
 #include "cli/program/option_tree.h"
 #include "core/text.h"
 #include "predict/machine/catalogue.h"
+#include "predict/machine/stack.h"
 #include "predict/workload/job/parse.h"
 #include "report/sections/sections.h"
 
@@ -22,6 +23,8 @@ void AddSuggestions(CommandFacts& command) {
   for (OptionFacts& option : command.options) {
     if (std::ranges::find(option.names, "--machine") != option.names.end()) {
       option.suggestions = MachineNames();
+    } else if (std::ranges::find(option.names, "--stack") != option.names.end()) {
+      option.suggestions = StackNames();
     } else if (std::ranges::find(option.names, "--section") != option.names.end()) {
       option.choices = SectionNames();
     }

@@ -16,6 +16,7 @@
 #include "core/shown_text.h"
 #include "predict/machine/catalogue.h"
 #include "predict/machine/machine_file.h"
+#include "predict/machine/stack.h"
 #include "predict/sweep/sweep.h"
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/parse.h"
@@ -95,6 +96,15 @@ Json NamesWithHelp(const Entries& entries) {
 }
 Json Schedules() { return NamesWithHelp(BuiltinSchedules()); }
 Json Parallelisms() { return NamesWithHelp(BuiltinParallelisms()); }
+
+Json Stacks() {
+  Json rows = Json::array();
+  for (const std::string& name : StackNames()) {
+    const Result<SoftwareStack> stack = LoadStack(name);  // tests/machine reads every one
+    rows.push_back({{"name", name}, {"help", stack ? stack->about : stack.error().message}});
+  }
+  return rows;
+}
 
 Json Machines() {
   Json rows = Json::array();
@@ -218,6 +228,7 @@ constexpr Registry kRegistries[] = {
     {"parallelisms", "the ways in which generate divides a job among ranks", Parallelisms},
     {"machines", "the machines that simulate and predict know; --json: all their numbers", Machines,
      WholeMachines},
+    {"stacks", "the software stacks of jobs, for --stack", Stacks},
     {"sweeps", "the sweeps that sweep knows by name", Sweeps},
     {"sources", "the telemetry sources, and those of this machine", nullptr},
 };
@@ -280,7 +291,7 @@ void PrintTable(const Json& rows) {
 CommandBody RegisterList(CLI::App& app, const CommandContext& context) {
   app.description(
       "List the built-in kernels, collectives, algorithms, formats, models, schedules, machines, "
-      "sweeps or sources");
+      "stacks, sweeps or sources");
   struct Flags {
     std::string what;
     bool json = false;

@@ -7,10 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/input_file.h"
 #include "core/nearest.h"
-#include "core/parse_json.h"
 #include "core/shown_text.h"
+#include "predict/machine/described_file.h"
 #include "predict/machine/fields.h"
 
 namespace reprise {
@@ -22,35 +21,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kTexts[] = {
     "name", "about", "device.name", "device.kind", "device.recorded_as", "calibration.on"};
 
-// Parses; a key that stands twice in one object is refused, for JSON's readers keep one of them.
-Result<Json> Parse(std::string_view text, const std::string& origin) {
-  REPRISE_TRY(CheckJsonText(text, origin));
-  std::string twice;
-  Json json;
-  const auto no_json = [&origin](const std::string& at, const std::exception& error) {
-    return BadInput(
-        fmt::format("{}: {}no JSON ({}); expected a machine file (docs/machine_format.md); "
-                    "`reprise list machines` shows the built-in ones",
-                    origin, at, JsonProblem(error.what())));
-  };
-  try {
-    json = ParseJson<Json>(text, twice);
-  } catch (const Json::parse_error& error) {
-    return no_json(fmt::format("byte {}: ", error.byte), error);
-  } catch (const Json::exception& error) {  // a number beyond all
-    return no_json("", error);
-  }
-  if (!twice.empty()) {
-    return BadInput(fmt::format("{}: the key '{}' stands twice in one object; remove one", origin,
-                                ShownText(twice)));
-  }
-  if (!json.is_object()) {
-    return BadInput(
-        fmt::format("{}: expected one object, a machine (docs/machine_format.md)", origin));
-  }
-  return json;
-}
-
 // Messages begin with the path of what is wrong.
 class Reader {
  public:
@@ -58,8 +28,8 @@ class Reader {
 
   Result<MachineModel> Read() {
     REPRISE_TRY(CheckMachineFormat());
-    REPRISE_ASSIGN(machine_.name, Text(json_, "name", "name"));
-    REPRISE_ASSIGN(machine_.about, Text(json_, "about", "about"));
+    REPRISE_ASSIGN(machine_.name, ReadText(json_, "name", "name"));
+    REPRISE_ASSIGN(machine_.about, ReadText(json_, "about", "about"));
     REPRISE_TRY(ReadDevice());
     REPRISE_TRY(NameLinks());
     REPRISE_TRY(NameClasses());
@@ -100,21 +70,13 @@ class Reader {
     return {};
   }
 
-  Result<std::string> Text(const Json& object, const std::string& key, const std::string& path) {
-    const auto at = object.find(key);
-    if (at == object.end() || !at->is_string() || at->get_ref<const std::string&>().empty()) {
-      return BadInput(fmt::format("{}: expected a text", path));
-    }
-    return at->get<std::string>();
-  }
-
   Status ReadDevice() {
     const auto device = json_.find("device");
     if (device == json_.end() || !device->is_object()) {
       return BadInput("device: expected an object with name, kind, memory and rates");
     }
-    REPRISE_ASSIGN(machine_.device.name, Text(*device, "name", "device.name"));
-    REPRISE_ASSIGN(const std::string kind, Text(*device, "kind", "device.kind"));
+    REPRISE_ASSIGN(machine_.device.name, ReadText(*device, "name", "device.name"));
+    REPRISE_ASSIGN(const std::string kind, ReadText(*device, "kind", "device.kind"));
     const std::optional<DeviceKind> known = ParseName<DeviceKind>(kind);
     if (!known) {
       return BadInput(fmt::format("device.kind is '{}'; expected gpu or cpu", ShownText(kind)));
@@ -196,7 +158,8 @@ class Reader {
     if (!calibration->is_object()) {
       return BadInput("calibration: expected an object that says what was fitted");
     }
-    REPRISE_ASSIGN(machine_.calibration.emplace().on, Text(*calibration, "on", "calibration.on"));
+    REPRISE_ASSIGN(machine_.calibration.emplace().on,
+                   ReadText(*calibration, "on", "calibration.on"));
     return {};
   }
 
@@ -239,41 +202,8 @@ class Reader {
 
   Status ReadNumber(MachineField& field, const Json& value) {
     const std::string& path = field.path;
-    if (!value.is_object()) {
-      return BadInput(
-          fmt::format("{}: expected {{\"value\", \"unit\", \"source\", \"reference\"}}: a "
-                      "number says where it comes from",
-                      path));
-    }
-    for (const auto& [key, unused] : value.items()) {
-      static const std::set<std::string> keys = {"value", "unit", "source", "reference"};
-      const bool counted = field.counted != nullptr && (key == "per" || key == "ways");
-      if (!keys.contains(key) && !counted) {
-        return BadInput(fmt::format(
-            "{}.{}: no such key; a number has value, unit, source and reference{}", path,
-            ShownText(key), field.counted != nullptr ? ", a link's bandwidth per and ways" : ""));
-      }
-    }
-    const auto amount = value.find("value");
-    if (amount == value.end() || !amount->is_number()) {
-      return BadInput(fmt::format("{}.value: expected a number", path));
-    }
-    SourcedNumber number;
-    REPRISE_ASSIGN(number.unit, Text(value, "unit", path + ".unit"));
-    REPRISE_ASSIGN(const std::string source, Text(value, "source", path + ".source"));
-    const std::optional<NumberSource> from = ParseName<NumberSource>(source);
-    if (!from) {
-      return BadInput(
-          fmt::format("{}.source is '{}'; expected datasheet, measured, fitted, default or given",
-                      path, ShownText(source)));
-    }
-    number.source = *from;
-    REPRISE_ASSIGN(number.reference, Text(value, "reference", path + ".reference"));
-    const Result<double> factor = UnitFactor(number.unit, field.dimension);
-    if (!factor) {
-      return BadInput(fmt::format("{}.unit: {}", path, factor.error().message));
-    }
-    number.value = amount->get<double>() * *factor;
+    REPRISE_ASSIGN(SourcedNumber number,
+                   ReadSourcedNumber(value, path, field.dimension, field.counted != nullptr));
     if (field.counted != nullptr) {
       REPRISE_TRY(ReadCounting(path, value, *field.counted));
       number.value *= field.counted->both_ways ? 0.5 : 1;
@@ -286,8 +216,8 @@ class Reader {
 
   // Bandwidths are quoted in four ways, which differ by factors of 2 and 8.
   Status ReadCounting(const std::string& path, const Json& value, LinkLevel& link) {
-    REPRISE_ASSIGN(const std::string per, Text(value, "per", path + ".per"));
-    REPRISE_ASSIGN(const std::string ways, Text(value, "ways", path + ".ways"));
+    REPRISE_ASSIGN(const std::string per, ReadText(value, "per", path + ".per"));
+    REPRISE_ASSIGN(const std::string ways, ReadText(value, "ways", path + ".ways"));
     const std::optional<BandwidthPer> known = ParseName<BandwidthPer>(per);
     if (!known) {
       return BadInput(fmt::format("{}.per is '{}'; expected device or node", path, ShownText(per)));
@@ -324,7 +254,7 @@ class Reader {
 
 Result<MachineModel> ReadMachine(std::string_view text, const std::string& origin,
                                  const std::vector<std::string>& overrides) {
-  REPRISE_ASSIGN(const Json json, Parse(text, origin));
+  REPRISE_ASSIGN(const Json json, ParseDescribed(text, origin, kMachineFile));
   Result<MachineModel> read = Reader(json).Read();
   if (!read) {
     return BadInput(fmt::format("{}: {}", origin, read.error().message));

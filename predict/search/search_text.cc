@@ -156,9 +156,8 @@ std::string AfterTable(const LayoutSearch& search) {
   }
   if (!full.empty()) {
     text += Paragraph(
-        fmt::format("! Row {}: less than {:.0f} % of the memory is left for what is not counted "
-                    "(context, libraries' buffers, fragmentation), which hardly fits.",
-                    full, 100 * kSmallMargin));
+        fmt::format("! Row {}: less than {:.0f} % of the memory is left, which hardly fits.", full,
+                    100 * kSmallMargin));
   }
   text += Paragraph(WhyText(search));
   text += OthersText(search);

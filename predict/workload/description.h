@@ -104,6 +104,9 @@ struct Overlap {
 enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
 REPRISE_NAMES(Recompute, "none", "selective", "full");
 
+// Of a job that is predicted by the machine's numbers alone.
+inline constexpr char kNoStack[] = "none";
+
 struct Workload {
   std::string name;    // of the set
   std::string source;  // of a preset's numbers
@@ -124,6 +127,7 @@ struct Workload {
   // transfers between stages make it.
   bool synchronize = false;
   std::string device = "cuda";  // cpu: operators compute on the host thread
+  std::string stack;            // docs/stacks.md: a name or file, or kNoStack; empty: StackOf's
   std::int64_t steps = 1;
   // Leaves out embedding, head, loss and optimizer: what schedules are examined with.
   bool layers_only = false;
@@ -142,5 +146,10 @@ struct Workload {
   [[nodiscard]] std::vector<std::int64_t> LayersOfChunks() const;
   bool operator==(const Workload&) const = default;
 };
+
+// The software stack that the job names, else the usual one of its kind: none on processors;
+// deepspeed without fused attention; torch-eager with FSDP, or where ranks share data alone; else
+// megatron-te.
+[[nodiscard]] std::string StackOf(const Workload& workload);
 
 }  // namespace reprise

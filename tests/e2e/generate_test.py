@@ -157,6 +157,10 @@ class Generate(program.ProgramTest):
                 folded = self.dir / preset
                 self.run_program("generate", preset, "-o", folded)
                 self.assertEqual(self.run_json("audit", folded)["findings"], [])
+        # A software stack of one's own is a path.
+        self.run_program("generate", "gpt-small", "-o", self.dir / "own", "--stack", "/home/somebody/secret.json")
+        findings = self.run_json("audit", self.dir / "own", expect=CHECK_FAILED)["findings"]
+        self.assertEqual({finding["field"] for finding in findings}, {"job.json/stack"})
         folded, hidden, package, unpacked = (self.dir / name for name in ("gpt-small", "a", "a.reprise", "u"))
         done = self.run_program("anonymize", folded, "-o", hidden, "--verify")
         self.assertIn("the same up to names", done.stderr)

@@ -25,9 +25,21 @@ Result<Workload> MakeJobOf(const std::string& what,
   return MakeJob(options);
 }
 
-// Numbers to a billionth, everything else as it is.
+// Of the step's time, what may count as a transfer alone in the one and as waiting in the other: a
+// stage's small lead over another can be used up after more micro-batches than the small jobs have.
+constexpr double kMovedWait = 1e-3;
+
+// Numbers to a billionth, everything else as it is. `step_ns`: of the whole prediction.
 void ExpectEqual(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b,
-                 const std::string& where) {
+                 const std::string& where, double step_ns) {
+  if (where.ends_with(".working_ns")) {  // the rest, of two rounded numbers
+    EXPECT_NEAR(a.get<double>(), b.get<double>(), 1) << where;
+    return;
+  }
+  if (where.ends_with(".exposed_communication_ns") || where.ends_with(".bubble_ns")) {
+    EXPECT_NEAR(a.get<double>(), b.get<double>(), kMovedWait * step_ns) << where;
+    return;
+  }
   if (a.is_number_float() || b.is_number_float()) {
     ASSERT_TRUE(a.is_number() && b.is_number()) << where;
     const double of = where.ends_with("celsius") ? 1e-5 : 1e-9;
@@ -38,11 +50,11 @@ void ExpectEqual(const nlohmann::ordered_json& a, const nlohmann::ordered_json& 
   ASSERT_EQ(a.size(), b.size()) << where;
   if (a.is_object()) {
     for (const auto& [key, value] : a.items()) {
-      ExpectEqual(value, b.at(key), fmt::format("{}.{}", where, key));
+      ExpectEqual(value, b.at(key), fmt::format("{}.{}", where, key), step_ns);
     }
   } else if (a.is_array()) {
     for (std::size_t i = 0; i < a.size(); ++i) {
-      ExpectEqual(a[i], b[i], where + "[]");
+      ExpectEqual(a[i], b[i], where + "[]", step_ns);
     }
   } else {
     EXPECT_EQ(a, b) << where;
@@ -127,8 +139,11 @@ TEST(ExtendedJobs, AreEqualToWholeOnes) {
     const auto whole = whole_job(job.workload);
     ASSERT_TRUE(whole);
     ASSERT_EQ((*extended)->step_time_ns, whole->step_time_ns) << job.text;
-    ASSERT_NO_FATAL_FAILURE(
-        ExpectEqual(PredictionJson(*whole), PredictionJson(**extended), job.text));
+    ASSERT_EQ((*extended)->exposed_sum_ns + (*extended)->bubble_sum_ns,
+              whole->exposed_sum_ns + whole->bubble_sum_ns)
+        << job.text;
+    ASSERT_NO_FATAL_FAILURE(ExpectEqual(PredictionJson(*whole), PredictionJson(**extended),
+                                        job.text, static_cast<double>(whole->step_time_ns)));
     ASSERT_FALSE(HasFailure()) << job.text;
   }
   RecordProperty("extended", extended_jobs);

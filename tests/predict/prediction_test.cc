@@ -35,6 +35,70 @@ Prediction Predict(const Workload& workload, const MachineRequest& request,
   return prediction.value_or(Prediction{});
 }
 
+std::int64_t StepOf(const std::string& stack) {
+  return Predict(Job("llama3-8b", {{"stack", stack}, {"global-batch", "4"}}),
+                 {.machine = "h100-hgx"})
+      .step_time_ns;
+}
+
+// The usual stack of each kind of job, by what its description says.
+TEST(Predictions, NameTheStackOfAJob) {
+  Workload unfused = Job("llama3-8b");
+  unfused.model.fused_attention = false;
+  Workload on_cpu = Job("llama3-8b");
+  on_cpu.device = "cpu";
+  for (const auto& [job, stack] : {
+           std::pair(Job("llama3-8b"), "megatron-te"),
+           std::pair(Job("llama3-8b", {{"fsdp", "on"}, {"tp", "1"}}), "torch-eager"),
+           std::pair(Job("vit-large"), "torch-eager"),
+           std::pair(Job("megatron-22b"), "deepspeed"),
+           std::pair(Job("vit-large", {{"stack", "torch-compile"}}), "torch-compile"),
+           std::pair(unfused, "deepspeed"),
+           std::pair(on_cpu, "none"),
+       }) {
+    EXPECT_EQ(StackOf(job), stack) << job.name;
+  }
+}
+
+TEST(Predictions, OfAStack) {
+  EXPECT_GT(StepOf("torch-eager"), StepOf("torch-compile"));
+  EXPECT_GT(StepOf("torch-compile"), StepOf("megatron-te"));
+  EXPECT_EQ(StepOf("megatron-te"), StepOf("none"));
+  const Prediction none = Predict(Job("gpt-small", {{"stack", "none"}}), {.machine = "h100-hgx"});
+  EXPECT_EQ(none.stack, std::nullopt);
+  const Prediction eager =
+      Predict(Job("gpt-small", {{"stack", "torch-eager"}}), {.machine = "h100-hgx"});
+  ASSERT_TRUE(eager.stack);
+  EXPECT_EQ(eager.stack->name, "torch-eager");
+  EXPECT_EQ(PredictionJson(eager).at("stack").at("name"), "torch-eager");
+  EXPECT_THAT(PredictionText(eager), HasSubstr("Stack           torch-eager: attention at 0.571"));
+  const auto unknown = PredictJob(*TargetMachine::Create({.machine = "h100-hgx"}),
+                                  Job("gpt-small", {{"stack", "x"}}), {});
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, HasSubstr("no stack 'x'"));
+}
+
+TEST(Predictions, CountTheMemoryOfAStack) {
+  const auto memory = [](const std::string& stack, const std::string& preset) {
+    return Predict(Job(preset, {{"stack", stack}}), {.machine = "h100-hgx"})
+        .memory->classes[0]
+        .bytes;
+  };
+  const MemorySums none = memory("none", "llama3-8b");
+  EXPECT_EQ(none.stack, 0);
+  const MemorySums te = memory("megatron-te", "llama3-8b");
+  const auto passing = static_cast<double>(none.activations + none.buffers());
+  EXPECT_NEAR(static_cast<double>(te.stack), 0.2 * passing + (1 << 30), 2);
+  EXPECT_EQ(te.peak, none.peak + te.stack);
+  EXPECT_EQ(te.buffers(), none.buffers());
+  // Its job adds gradients up in float32, those in bfloat16 are beside them.
+  const MemorySums deepspeed = memory("deepspeed", "llama3-8b");
+  EXPECT_NEAR(static_cast<double>(deepspeed.stack),
+              0.2 * passing + 10.0 * (1 << 30) + static_cast<double>(none.parameters), 2);
+  // A job in float32 has none in 16 bits.
+  EXPECT_LT(memory("deepspeed", "gpt-small").stack, (std::int64_t{10} << 30) + (1 << 24));
+}
+
 TEST(Predictions, OfAJobAddUp) {
   const Prediction of = Predict(Job("gpt-small"), {.machine = "h100-hgx"});
   EXPECT_EQ(of.ranks, 4);

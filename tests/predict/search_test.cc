@@ -175,7 +175,7 @@ TEST(Searches, SayWhatDoesNotFit) {
   JobOptions job = Job("llama3-8b", 8);
   job.tp = 1;
   job.micro_batch = 1;
-  const TargetMachine small = Machine({"device.memory.capacity=1GB"});
+  const TargetMachine small = Machine({"device.memory.capacity=2GB"});
   const auto none = SearchLayouts({.machine = &small, .job = job});
   ASSERT_TRUE(none) << none.error().message;
   EXPECT_EQ(none->too_large, none->considered);

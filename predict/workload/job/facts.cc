@@ -61,11 +61,15 @@ JobFacts FactsOf(const Workload& workload, const GenerateSummary& summary) {
           .model_flops = summary.model_flops,
           .executed_flops = summary.executed_flops,
           .micro_batch = workload.micro_batch,
+          .stack = StackOf(workload),
           .memory = summary.class_memory};
 }
 
 std::string JobFactsText(const JobFacts& facts) {
   FactsJson json = {{"format", kFormat}, {"version", 1}, {"dtype", Name(facts.dtype)}};
+  if (!facts.stack.empty()) {
+    json["stack"] = facts.stack;
+  }
   VisitFacts(facts, [&json](const char* name, const auto& value) { json[name] = value; });
   json["memory"] = FactsJson::array();
   for (const ClassMemory& memory : facts.memory) {
@@ -84,6 +88,7 @@ Result<JobFacts> ParseJobFacts(std::string_view text, const std::string& origin)
       return BadInput(fmt::format("{} is none of version 1; generate the set again", origin));
     }
     facts.dtype = ParseDType(json.at("dtype").get<std::string>());
+    facts.stack = json.value("stack", "");
     VisitFacts(facts, [&json](const char* name, auto& value) { json.at(name).get_to(value); });
     for (const FactsJson& row : json.at("memory")) {
       VisitMemory(facts.memory.emplace_back(),

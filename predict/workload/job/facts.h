@@ -30,7 +30,8 @@ struct JobFacts {
   DType dtype = DType::kUnknown;
   double model_flops = 0, executed_flops = 0;  // docs/definitions.md
   std::int64_t micro_batch = 0;
-  std::vector<ClassMemory> memory;  // by class of ranks
+  std::string stack;                // StackOf; empty: of a set that does not say it
+  std::vector<ClassMemory> memory;  // by class of ranks, of what operators name
 
   [[nodiscard]] std::int64_t PeakBytes() const;  // the highest of all ranks
 };

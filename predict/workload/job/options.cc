@@ -164,6 +164,11 @@ std::span<const JobOption> AllJobOptions() {
       {"dtype", kStep, "bfloat16, float16 or float32", &F::dtype},
       {"routing", kStep, "of tokens to experts, in models with experts: balanced, or zipf:A",
        &F::routing},
+      {"stack", kStep,
+       "software stack that a prediction is of (`reprise list stacks`), a file (docs/stacks.md), "
+       "or "
+       "none",
+       &F::stack},
       {"seed", kStep, "of the routing, if that is not balanced", &F::seed, 0},
   };
   return options;
@@ -241,6 +246,7 @@ Result<Workload> DescribeJob(const JobOptions& options) {
   w.steps = options.steps.value_or(w.steps);
   w.routing.seed =
       static_cast<std::uint64_t>(options.seed.value_or(static_cast<std::int64_t>(w.routing.seed)));
+  w.stack = options.stack.value_or(w.stack);
   w.name = options.name.value_or(w.name);
   CompleteWorkload(w);
   REPRISE_TRY(ApplyRanks(options, w));

@@ -23,7 +23,7 @@ struct JobOptions {
   std::optional<std::vector<std::int64_t>> layers_per_stage;
   std::optional<std::vector<std::string>> overlap;
   std::optional<bool> fsdp, sp, distributed_optimizer;
-  std::optional<std::string> schedule, recompute, dtype, routing, name;
+  std::optional<std::string> schedule, recompute, dtype, routing, stack, name;
 };
 
 struct JobOption {

@@ -145,6 +145,11 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
           return {};
         }},
        OneOf("device", w.device, {"cuda", "cpu"}),
+       Text("stack",
+            [&w](const std::string& text) -> Status {
+              w.stack = text;
+              return {};
+            }),
        Number("steps", w.steps),
        Flag("layers_only", w.layers_only)});
 }

@@ -168,6 +168,21 @@ Status CheckStages(const Workload& w) {
 
 }  // namespace
 
+std::string StackOf(const Workload& w) {
+  const Layout& l = w.layout;
+  if (!w.stack.empty()) {
+    return w.stack;
+  }
+  if (w.device == "cpu") {
+    return kNoStack;
+  }
+  if (!w.model.fused_attention) {
+    return "deepspeed";
+  }
+  const bool divided = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1 || l.distributed_optimizer;
+  return divided && !l.fsdp ? "megatron-te" : "torch-eager";
+}
+
 std::vector<std::int64_t> Workload::LayersOfChunks() const {
   const auto chunks = static_cast<std::size_t>(layout.pp * virtual_stages);
   const std::vector<std::int64_t>& given = layout.layers_per_stage;

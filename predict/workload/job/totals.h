@@ -30,10 +30,11 @@ struct MemorySums {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0;
   std::int64_t activations = 0;        // made in a forward pass and used in a backward pass
   std::int64_t layer_activations = 0;  // those that a layer's backward pass uses
+  std::int64_t stack = 0;              // what no operator names; 0 unless a prediction adds it
   std::int64_t peak = 0;               // everything
   // What else the peak holds: passing results, gathered parameters, inputs.
   [[nodiscard]] std::int64_t buffers() const {
-    return peak - parameters - gradients - optimizer - activations;
+    return peak - parameters - gradients - optimizer - activations - stack;
   }
 };
 
