@@ -51,6 +51,7 @@ class FieldList {
     }
     Optional(at + "waves", Dimension::kRatio, shape.waves);
     Optional(at + "backward", Dimension::kRatio, shape.backward);
+    Optional(at + "unaligned", Dimension::kRatio, shape.unaligned);
   }
   void Bandwidth(std::string path, LinkLevel& link) {
     fields_.push_back({std::move(path), Dimension::kBandwidth, nullptr, &link.bytes_per_second,

@@ -65,8 +65,12 @@ struct ShapeParts {
   OptionalNumber half_m, half_n, half_k;  // of such a size, an operation reaches half of the rate
   OptionalNumber waves;                   // part of a product that takes whole waves of tiles
   OptionalNumber backward;                // rate of attention's backward over its forward's
+  // Rate of products with rows that are no multiple of 16 bytes, over that of others.
+  OptionalNumber unaligned;
 
-  [[nodiscard]] bool empty() const { return !half_m && !half_n && !half_k && !waves && !backward; }
+  [[nodiscard]] bool empty() const {
+    return !half_m && !half_n && !half_k && !waves && !backward && !unaligned;
+  }
 };
 
 // Of one class of operations, and where it matters of single types. What is absent here is as for

@@ -1,6 +1,7 @@
 #include "predict/simulator/operator_times.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -55,8 +56,17 @@ Reached ReachedBy(const DeviceModel& device, const OperatorWork& work) {
     Prefer(of_type->parts.memory, reached.memory);
     shape = of_type->shape.empty() ? shape : &of_type->shape;
   }
-  reached.shape_factor = ShapeFactor(device, *shape, work.shape);
+  reached.shape_factor = ShapeFactor(device, *shape, work);
   return reached;
+}
+
+// Vectors of 16 bytes are what kernels of matrix units load.
+bool IsUnaligned(const OperatorWork& work) {
+  constexpr std::int64_t kVectorBytes = 16;
+  return work.shape.kind == WorkShapeKind::kProduct &&
+         std::ranges::any_of(std::array{work.shape.n, work.shape.k}, [&](float elements) {
+           return static_cast<std::int64_t>(elements) * SizeOf(work.dtype) % kVectorBytes != 0;
+         });
 }
 
 void AddStarts(const DeviceModel& from, DeviceModel& to) {
@@ -84,7 +94,8 @@ double WavesFactor(const DeviceModel& device, const WorkShape& shape) {
   return waves > 1 ? std::ceil(waves) / waves : 1;
 }
 
-double ShapeFactor(const DeviceModel& device, const ShapeParts& parts, const WorkShape& shape) {
+double ShapeFactor(const DeviceModel& device, const ShapeParts& parts, const OperatorWork& work) {
+  const WorkShape& shape = work.shape;
   double factor = 1;
   if (shape.kind == WorkShapeKind::kNone) {
     return factor;
@@ -99,6 +110,9 @@ double ShapeFactor(const DeviceModel& device, const ShapeParts& parts, const Wor
   }
   if (parts.backward && shape.kind == WorkShapeKind::kAttentionBackward) {
     factor /= parts.backward->value;
+  }
+  if (parts.unaligned && IsUnaligned(work)) {
+    factor /= parts.unaligned->value;
   }
   return factor;
 }

@@ -48,9 +48,10 @@ struct RooflineTime {
 // How much longer FLOPs of this shape take than those of a large operation; 1 or more but for
 // attention's backward. The product of 1 + half / size over the sizes that have a `half` (an
 // operation of that size reaches half of the rate); 1 + waves (w - 1), where a product's tiles fill
-// the multiprocessors' last wave by 1 / w; and of attention's backward, 1 / backward.
+// the multiprocessors' last wave by 1 / w; of attention's backward, 1 / backward; and 1 / unaligned
+// of a product whose rows, of n or k elements, are no multiple of 16 bytes.
 [[nodiscard]] double ShapeFactor(const DeviceModel& device, const ShapeParts& parts,
-                                 const WorkShape& shape);
+                                 const OperatorWork& work);
 
 // w / (waves of tiles) with w the next whole number, of a product on the device's multiprocessors;
 // 1 of other shapes, and where the device's number of them is unknown.

@@ -196,6 +196,39 @@ TEST_F(ScaleSet, RefusesASetWithoutShapes) {
   EXPECT_TRUE(Scale(Between("a100-hgx", "a100-hgx")));
 }
 
+TEST(Roofline, RowsThatAreNoMultipleOf16BytesAreSlow) {
+  MachineModel machine = *LoadMachine("a100-hgx");
+  const auto product = [](DType dtype, float n, float k) {
+    return OperatorWork{.op_class = OpClass::kGemm,
+                        .dtype = dtype,
+                        .flops = 1e12,
+                        .bytes = 1e6,
+                        .known = true,
+                        .shape = {WorkShapeKind::kProduct, 2048, n, k, 64}};
+  };
+  const auto slower = [&](const OperatorWork& work) {
+    MachineModel without = machine;
+    for (ClassEfficiency& of_class : without.device.classes) {
+      of_class.shape.unaligned.reset();
+    }
+    return RooflineOf(machine.device, work).ns / RooflineOf(without.device, work).ns;
+  };
+  const double rate = FindClass(machine.device, OpClass::kGemm)->shape.unaligned->value;
+  for (const auto& [dtype, n, k, expected] :
+       {std::tuple(DType::kBFloat16, 2048, 108, 1 / rate),
+        std::tuple(DType::kBFloat16, 108, 2048, 1 / rate),
+        std::tuple(DType::kBFloat16, 2048, 104, 1.0), std::tuple(DType::kFloat32, 2048, 108, 1.0),
+        std::tuple(DType::kFloat32, 2048, 107, 1 / rate)}) {
+    EXPECT_NEAR(slower(product(dtype, static_cast<float>(n), static_cast<float>(k))) / expected, 1,
+                0.01)
+        << Name(dtype) << " " << n << " " << k;
+  }
+  OperatorWork attention = product(DType::kBFloat16, 2048, 108);
+  attention.op_class = OpClass::kAttention;
+  attention.shape.kind = WorkShapeKind::kAttention;
+  EXPECT_EQ(slower(attention), 1);
+}
+
 // A faster device never takes longer for anything.
 TEST(Roofline, IsMonotonic) {
   for (const std::string& name : MachineNames()) {
