@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 
+#include "cli/predict/calibrate_power.h"
 #include "cli/predict/calibrate_tables.h"
 #include "cli/program/commands.h"
 #include "cli/program/show_json.h"
@@ -288,6 +289,14 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
     machine = Calibrated(std::move(machine), read.captures, left_out);
   }
   TakeTables(fitted_tables, machine);
+  std::vector<KernelTable> with_watts;
+  for (const FittedTable& fitted : fitted_tables) {
+    with_watts.push_back(fitted.table);
+  }
+  REPRISE_ASSIGN(const std::optional<PowerFit> power, FitPower(machine.device, with_watts));
+  if (power) {
+    machine.device = power->device;
+  }
   machine.name = flags.name.empty() ? base.name + "-calibrated" : flags.name;
   output.stream() << ToJson(machine).dump(2) << '\n';
   REPRISE_TRY(output.Commit());
@@ -296,6 +305,7 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
                     ? Json{{"machine", machine.name}}
                     : CalibrationJson(machine, read.captures, left_out, ErrorsOf(left_out));
     json["tables"] = TablesJson(fitted_tables);
+    json["watts"] = PowerJson(power);
     ShowJson(json, 2);
     return 0;
   }
@@ -304,6 +314,7 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
   }
   if (!tables.empty()) {
     PrintTables(fitted_tables);
+    PrintPower(power);
   }
   return 0;
 }

@@ -129,6 +129,9 @@ class TableReader {
     if (static_cast<double>(table_.contradicting) > kMostContradicting * rows) {
       return BadInput(contradiction_);
     }
+    if (static_cast<double>(table_.beyond_limit) > kMostContradicting * rows) {
+      return BadInput(beyond_limit_);
+    }
     if (table_.rows.empty()) {
       return BadInput(fmt::format("{}: no row of a type that {} names", path_, columns_->file));
     }
@@ -162,6 +165,8 @@ class TableReader {
       }
       if (places_.size() == one.names.size()) {
         columns_ = &one;
+        watts_place_ = PlaceOf(header, one.watts);
+        limit_place_ = PlaceOf(header, one.limit_watts);
         return {};
       }
     }
@@ -171,17 +176,28 @@ class TableReader {
         ShownText(fmt::format("{}", fmt::join(header, ", ")))));
   }
 
+  [[nodiscard]] static std::optional<std::size_t> PlaceOf(
+      const std::vector<std::string_view>& header, const std::string& column) {
+    const auto at = std::ranges::find(header, column);
+    return at == header.end() || column.empty()
+               ? std::nullopt
+               : std::optional(static_cast<std::size_t>(at - header.begin()));
+  }
+
   [[nodiscard]] Result<double> Number(const std::vector<std::string_view>& fields,
                                       const std::string& name, bool whole) const {
-    const std::string_view text = fields[places_.at(name)];
+    return NumberOf(fields[places_.at(name)], columns_->names.at(name), whole);
+  }
+  [[nodiscard]] Result<double> NumberOf(std::string_view text, const std::string& column,
+                                        bool whole) const {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     // Above 2^53 a double holds no whole number for sure.
     constexpr double kMost = 9007199254740992;
     if (error != std::errc() || end != text.data() + text.size() || !(value > 0) ||
         !(value <= kMost) || (whole && value != std::floor(value))) {
-      return Wrong(fmt::format("{} is '{}'; expected {} above 0", columns_->names.at(name),
-                               ShownText(text), whole ? "a whole number" : "a number"));
+      return Wrong(fmt::format("{} is '{}'; expected {} above 0", column, ShownText(text),
+                               whole ? "a whole number" : "a number"));
     }
     return value;
   }
@@ -237,6 +253,29 @@ class TableReader {
             .shape = WorkShapeOf(call)};
   }
 
+  // An empty field says that the row has none.
+  Status ReadWatts(const std::vector<std::string_view>& fields, KernelRow& row) {
+    for (const auto& [place, column, watts] :
+         {std::tuple(watts_place_, &columns_->watts, &row.watts),
+          std::tuple(limit_place_, &columns_->limit_watts, &row.limit_watts)}) {
+      if (place && !fields[*place].empty()) {
+        REPRISE_ASSIGN(*watts, NumberOf(fields[*place], *column, false));
+      }
+    }
+    if (row.watts && row.limit_watts && *row.watts > kMostOfLimit * *row.limit_watts) {
+      ++table_.beyond_limit;
+      if (beyond_limit_.empty()) {
+        beyond_limit_ = fmt::format(
+            "{}: line {}: {:g} W at a limit of {:g} W, and so in more than 1 % of the rows; "
+            "expected "
+            "watts of one device, and its limit",
+            path_, row.line, *row.watts, *row.limit_watts);
+      }
+      row.watts.reset();
+    }
+    return {};
+  }
+
   Status AddRow(const std::vector<std::string_view>& fields) {
     const auto type = columns_->types.find(std::string(fields[places_.at("type")]));
     if (type == columns_->types.end()) {
@@ -247,6 +286,7 @@ class TableReader {
     REPRISE_ASSIGN(row.work, Work(fields, type->second));
     REPRISE_ASSIGN(const double time, Number(fields, "time", false));
     row.ns = time * columns_->ns_per_unit;
+    REPRISE_TRY(ReadWatts(fields, row));
     std::string key(fields[places_.at("type")]);
     for (const auto& [name, place] : places_) {
       if (name != "time" && name != "type") {
@@ -273,10 +313,11 @@ class TableReader {
   Lines lines_;
   const TableColumns* columns_ = nullptr;
   std::map<std::string, std::size_t> places_;
+  std::optional<std::size_t> watts_place_, limit_place_;
   std::size_t width_ = 0;
   std::map<std::string, std::pair<double, std::uint64_t>> first_;  // time and line, by what else
                                                                    // a row says
-  std::string contradiction_;                                      // the first
+  std::string contradiction_, beyond_limit_;                       // the first
   KernelTable table_;
 };
 

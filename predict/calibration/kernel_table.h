@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,15 @@
 
 namespace reprise {
 
+// A meter's mean over a loop is not this much above the device's limit.
+inline constexpr double kMostOfLimit = 1.2;
+
 struct KernelRow {
   OperatorWork work;
   double ns = 0;
   std::uint64_t line = 0;  // of the file, from 1
+  // Of the device, while this kernel ran over and over; absent where the table has none.
+  std::optional<double> watts, limit_watts;
 };
 
 struct KernelTable {
@@ -26,12 +32,14 @@ struct KernelTable {
   // Left out: rows whose time is more than twice, or less than half, that of an earlier row of the
   // same shape and type.
   std::uint64_t contradicting = 0;
+  // Rows whose watts are more than kMostOfLimit times their limit: they have none.
+  std::uint64_t beyond_limit = 0;
 };
 
 // CSV with a header, plain or packed (gz, zstd). `columns`: files that say which column is what,
 // tried before the built-in ones; the first of which the table has all columns is taken. Bad input,
 // with file and line: no file of columns fits; a field is missing, no number, or not positive; more
-// than 1 % of the rows contradict others; no row is left.
+// than 1 % of the rows contradict others, or have watts beyond their limit; no row is left.
 [[nodiscard]] Result<KernelTable> ReadKernelTable(const std::string& path,
                                                   const std::vector<std::string>& columns);
 

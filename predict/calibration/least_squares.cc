@@ -1,6 +1,8 @@
 #include "predict/calibration/least_squares.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace reprise {
 namespace {
@@ -67,6 +69,31 @@ NormalEquations EquationsOf(std::span<const Residual> residuals, std::size_t par
 }
 
 }  // namespace
+
+void SoftenBeyondOne(Residual& residual) {
+  const double size = std::abs(residual.value);
+  if (size <= 1) {
+    return;
+  }
+  const double weight = 1 / std::sqrt(size);
+  residual.value *= weight;
+  for (auto& [parameter, slope] : residual.slopes) {
+    slope *= weight / 2;
+  }
+}
+
+std::vector<double> DeviationsOf(std::span<const Residual> residuals, std::size_t parameters) {
+  const NormalEquations equations = EquationsOf(residuals, parameters);
+  std::vector<double> deviations(parameters);
+  for (std::size_t i = 0; i < parameters; ++i) {
+    std::vector<double> matrix = equations.matrix;
+    std::vector<double> column(parameters);
+    column[i] = 1;
+    deviations[i] = SolveSymmetric(matrix, column) ? std::sqrt(std::max(column[i], 0.0))
+                                                   : std::numeric_limits<double>::infinity();
+  }
+  return deviations;
+}
 
 std::vector<double> MinimizeSquares(const ResidualsAt& residuals, std::vector<double> start) {
   constexpr int kSteps = 200;

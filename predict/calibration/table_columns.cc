@@ -112,6 +112,12 @@ class Reader {
   }
   Status ReadNames(const TableClass& known) {
     REPRISE_ASSIGN(columns_.names, Texts("columns"));
+    for (const auto& [name, column] :
+         {std::pair("watts", &columns_.watts), {"limit_watts", &columns_.limit_watts}}) {
+      if (auto named = columns_.names.extract(name)) {
+        *column = std::move(named.mapped());
+      }
+    }
     for (const std::string_view name : known.names) {
       if (!columns_.names.contains(std::string(name))) {
         return Wrong(fmt::format("columns.{} is missing; class {} has {}", name,

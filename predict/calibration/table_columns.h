@@ -17,6 +17,9 @@ struct TableColumns {
   OpClass op_class = OpClass::kOther;
   // What a class needs ("m", "type", "time", …) → the table's column.
   std::map<std::string, std::string> names;
+  // The table's columns of watts and of the power limit; empty: the file names none. A table may
+  // lack them all the same.
+  std::string watts, limit_watts;
   double ns_per_unit = 1;
   std::map<std::string, DType> types;  // the table's word → type
 };

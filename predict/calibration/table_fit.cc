@@ -6,21 +6,18 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
 #include <span>
 
 #include "core/counted.h"
 #include "core/median.h"
 #include "predict/calibration/least_squares.h"
+#include "predict/calibration/values_left_out.h"
 
 namespace reprise {
 namespace {
 
-constexpr std::size_t kFewestRows = 50;
 // A fit takes at most so many rows, evenly chosen: the numbers of a type are few.
 constexpr std::size_t kMostFitted = 4000;
-constexpr double kOutlierFactor = 2;
-constexpr double kLargeFlops = 1e11;
 constexpr double kSecondNs = 1e9;
 
 // The numbers of one type, as the fit moves them: logarithms, of `waves` the logit.
@@ -29,8 +26,6 @@ using Numbers = std::array<double, kNumbers>;
 // A number that no row depends on stays here. The deviation is in the same measure.
 constexpr Numbers kExpected = {-0.5, -0.2, 3.5, 3.5, 4.5, 0, 8.5};
 constexpr double kDeviation = 2;
-// What a row is off by in log space, against which the deviations above weigh.
-constexpr double kRowDeviation = 0.15;
 
 bool IsUsed(OpClass op_class, std::size_t number) {
   // Attention is cut along its queries alone, and has no result of m x n.
@@ -48,8 +43,6 @@ struct Row {
     return half == kHalfM ? shape.m : half == kHalfN ? shape.n : shape.k;
   }
 };
-
-double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 // The model's time and its logarithm's slopes by the numbers.
 struct Modelled {
@@ -96,19 +89,14 @@ Numbers Fitted(std::span<const Row> rows, OpClass op_class) {
     std::vector<Residual> all;
     for (std::size_t i = 0; i < rows.size(); i += step) {
       const Modelled modelled = ModelOf(rows[i], at, op_class);
-      const double off = std::log(modelled.ns / rows[i].row->ns) / kRowDeviation;
-      // Beyond one deviation the square root of the distance counts, so that a few odd rows move
-      // the fit little.
-      const double size = std::abs(off);
-      const double weight = size > 1 ? 1 / std::sqrt(size) : 1;
       Residual& residual = all.emplace_back();
-      residual.value = off * weight;
-      const double by = (size > 1 ? weight / 2 : 1) / kRowDeviation;
+      residual.value = std::log(modelled.ns / rows[i].row->ns) / kRowDeviation;
       for (std::size_t number = 0; number < kNumbers; ++number) {
         if (modelled.slopes[number] != 0) {
-          residual.slopes.emplace_back(number, modelled.slopes[number] * by);
+          residual.slopes.emplace_back(number, modelled.slopes[number] / kRowDeviation);
         }
       }
+      SoftenBeyondOne(residual);
     }
     for (std::size_t number = 0; number < kNumbers; ++number) {
       all.push_back({(at[number] - kExpected[number]) / kDeviation, {{number, 1 / kDeviation}}});
@@ -136,30 +124,24 @@ struct LeftOut {
 };
 
 LeftOut LeaveValuesOut(std::span<const Row> rows, OpClass op_class) {
-  constexpr std::size_t kParts = 5;
   LeftOut errors;
   for (const std::size_t half : {kHalfM, kHalfN, kHalfK}) {
     if (!IsUsed(op_class, half)) {
       continue;
     }
-    std::set<double> values;
+    std::vector<double> sizes;
     for (const Row& row : rows) {
-      values.insert(row.size(half));
+      sizes.push_back(row.size(half));
     }
-    const std::vector<double> sorted(values.begin(), values.end());
-    for (std::size_t part = 0; part < kParts && sorted.size() >= kParts; ++part) {
+    for (const std::vector<bool>& is_unseen : FifthsOfValues(sizes)) {
       std::vector<Row> seen;
       std::vector<const Row*> unseen;
-      for (const Row& row : rows) {
-        const auto at = std::ranges::lower_bound(sorted, row.size(half)) - sorted.begin();
-        if (static_cast<std::size_t>(at) % kParts == part) {
-          unseen.push_back(&row);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (is_unseen[i]) {
+          unseen.push_back(&rows[i]);
         } else {
-          seen.push_back(row);
+          seen.push_back(rows[i]);
         }
-      }
-      if (seen.empty()) {
-        continue;
       }
       const Numbers numbers = Fitted(seen, op_class);
       std::vector<double> ratios;

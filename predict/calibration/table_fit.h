@@ -13,6 +13,13 @@
 
 namespace reprise {
 
+// Of a type, for a fit. Beyond the factor from a first fit, a row is left out. The errors of large
+// operations are those from so many FLOPs on.
+inline constexpr std::size_t kFewestRows = 50;
+inline constexpr double kOutlierFactor = 2, kLargeFlops = 1e11;
+// What a row is off by in log space, against which weak expectations of a number weigh.
+inline constexpr double kRowDeviation = 0.15;
+
 // |predicted / measured - 1|, medians over rows.
 struct TableErrors {
   DType dtype = DType::kUnknown;

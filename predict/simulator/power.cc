@@ -241,7 +241,7 @@ class PowerSettlement {
         const PoweredNode& node = device.nodes[track.running[interval.first + k]];
         const std::int64_t all_ns = schedule_.end_ns[node.node] - schedule_.start_ns[node.node];
         const std::int64_t ns = node.transfer ? std::min(input_.own_ns(node.node), all_ns) : all_ns;
-        watts += NodeWatts(node, ns, curve_, std::max(step, node.step()));
+        watts += NodeWatts(node, static_cast<double>(ns), curve_, std::max(step, node.step()));
       }
       return watts;
     };

@@ -39,7 +39,7 @@ std::vector<double> WattsOf(std::span<const PoweredNode> nodes, const PowerTrack
   }
   std::vector<double> watts(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    watts[i] = NodeWatts(nodes[i], ns[i], curve, nodes[i].step());
+    watts[i] = NodeWatts(nodes[i], static_cast<double>(ns[i]), curve, nodes[i].step());
   }
   return watts;
 }

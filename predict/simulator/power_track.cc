@@ -29,12 +29,11 @@ std::vector<PowerEvent> EventsOf(std::span<const PoweredTime> times) {
 
 }  // namespace
 
-double NodeWatts(const PoweredNode& node, std::int64_t ns, const ClockCurve& curve,
-                 std::int32_t step) {
+double NodeWatts(const PoweredNode& node, double ns, const ClockCurve& curve, std::int32_t step) {
   const double stretch =
       node.transfer ? 1 : node.Stretch(curve.Clock(step)) / node.Stretch(curve.Clock(node.step()));
   const double joules = node.energy.core_joules * curve.Energy(step) + node.energy.other_joules;
-  return joules / (static_cast<double>(std::max<std::int64_t>(ns, 1)) * stretch * kSecondsPerNs);
+  return joules / (std::max(ns, 1.0) * stretch * kSecondsPerNs);
 }
 
 PowerTrack TrackPower(std::span<const PoweredNode> nodes, std::span<const PoweredTime> times,
@@ -42,7 +41,8 @@ PowerTrack TrackPower(std::span<const PoweredNode> nodes, std::span<const Powere
   PowerTrack track;
   std::vector<double> watts(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    watts[i] = NodeWatts(nodes[i], times[i].end_ns - times[i].begin_ns, curve, nodes[i].step());
+    watts[i] = NodeWatts(nodes[i], static_cast<double>(times[i].end_ns - times[i].begin_ns), curve,
+                         nodes[i].step());
   }
   std::vector<std::uint32_t> running;  // in the order of their begins
   std::int64_t begin_ns = window.begin_ns;

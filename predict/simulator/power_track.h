@@ -61,8 +61,8 @@ struct PowerTrack {
                                     std::span<const PoweredTime> times, const ClockCurve& curve,
                                     double idle_watts, PoweredTime window);
 
-// Watts of one node above idle at `step`, if it takes `ns` at its own.
-[[nodiscard]] double NodeWatts(const PoweredNode& node, std::int64_t ns, const ClockCurve& curve,
+// Watts of one node above idle at `step`, if it takes `ns` at its own; at least 1 ns.
+[[nodiscard]] double NodeWatts(const PoweredNode& node, double ns, const ClockCurve& curve,
                                std::int32_t step);
 
 }  // namespace reprise

@@ -5,22 +5,15 @@
 namespace reprise {
 namespace {
 
-// The energy beside the rate in the same table: `rate` is one of the device's.
-double JoulesPerFlop(const DeviceModel& device, const OperatorWork& work, bool product) {
-  const SourcedNumber* const rate =
-      PeakRate(device, work.dtype, product, work.op_class == OpClass::kConv);
+double JoulesPerFlop(const DeviceModel& device, const OperatorWork& work) {
+  const auto [matrix, format] = UnitFormatOf(device, work);
   const PowerModel& power = device.power;
-  for (std::size_t i = 0; rate != nullptr && i < kRateFormats; ++i) {
-    const OptionalNumber& matrix = device.matrix_flops_per_second[i];
-    if (matrix && &*matrix == rate && power.matrix_joules_per_flop[i]) {
-      return power.matrix_joules_per_flop[i]->value;
-    }
-    const OptionalNumber& vector = device.vector_flops_per_second[i];
-    if (vector && &*vector == rate && power.vector_joules_per_flop[i]) {
-      return power.vector_joules_per_flop[i]->value;
-    }
-  }
-  return power.vector_joules_per_flop[static_cast<std::size_t>(RateFormat::kFloat32)]->value;
+  const OptionalNumber& joules =
+      (matrix ? power.matrix_joules_per_flop
+              : power.vector_joules_per_flop)[static_cast<std::size_t>(format)];
+  return joules
+             ? joules->value
+             : power.vector_joules_per_flop[static_cast<std::size_t>(RateFormat::kFloat32)]->value;
 }
 
 // Part of a ring's hops that cross a level.
@@ -39,12 +32,24 @@ bool IsRing(CommKind kind) {
 
 }  // namespace
 
+UnitFormat UnitFormatOf(const DeviceModel& device, const OperatorWork& work) {
+  const bool product = MatrixEfficiency(device, work.op_class) != nullptr;
+  const SourcedNumber* const rate =
+      PeakRate(device, work.dtype, product, work.op_class == OpClass::kConv);
+  for (std::size_t i = 0; rate != nullptr && i < kRateFormats; ++i) {
+    for (const auto* const rates :
+         {&device.matrix_flops_per_second, &device.vector_flops_per_second}) {
+      if ((*rates)[i] && &*(*rates)[i] == rate) {
+        return {rates == &device.matrix_flops_per_second, static_cast<RateFormat>(i)};
+      }
+    }
+  }
+  return {};
+}
+
 NodeEnergy OperationEnergy(const DeviceModel& device, const OperatorWork& work) {
   NodeEnergy energy;
-  OperatorWork one = work;
-  one.flops = 1;
-  const bool product = ProductNsAtPeak(device, one) > 0;
-  energy.core_joules = work.flops * JoulesPerFlop(device, work, product);
+  energy.core_joules = work.flops * JoulesPerFlop(device, work);
   energy.other_joules = work.bytes * device.power.memory_joules_per_byte->value;
   OperatorWork core = work;
   core.bytes = 0;

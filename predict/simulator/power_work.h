@@ -22,6 +22,15 @@ struct NodeEnergy {
   [[nodiscard]] bool any() const { return core_joules > 0 || other_joules > 0; }
 };
 
+// The units and format that RooflineOf computes work with: where its rate and its joules per FLOP
+// stand in a device's tables.
+struct UnitFormat {
+  bool matrix = false;
+  RateFormat format = RateFormat::kFloat32;
+  bool operator==(const UnitFormat&) const = default;
+};
+[[nodiscard]] UnitFormat UnitFormatOf(const DeviceModel& device, const OperatorWork& work);
+
 // joules per FLOP x FLOPs in the core, joules per byte x bytes of memory. The units and format are
 // those that RooflineOf computes with; without an energy of their own, vector float32's. The device
 // must have power (HasPower).

@@ -1,0 +1,22 @@
+// What a device takes while one operation runs over and over on it, by the simulator's own model
+// (predict/simulator/power.h).
+#pragma once
+
+#include "predict/machine/machine.h"
+#include "predict/simulator/operator_times.h"
+
+namespace reprise {
+
+struct LoopPower {
+  double ns = 0;     // of one operation
+  double watts = 0;  // of the device, mean of the loop
+  double clock = 1;  // relative to the highest
+};
+
+// The highest clock with which the loop is within the limit; between the steps of the clock, as a
+// limiter that goes to and fro between two of them. The device must have power and clocks
+// (HasPower, HasClockCurve).
+[[nodiscard]] LoopPower LoopPowerOf(const DeviceModel& device, const OperatorWork& work,
+                                    double limit_watts);
+
+}  // namespace reprise
