@@ -165,7 +165,7 @@ class FitOfTables {
     std::vector<double> found = fit.Found(seen, found_);
     const PowerState state = fit.parameters().StateAt(found);
     for (const WattsRow& row : unseen) {
-      left_out_[row.kind].push_back(std::abs(std::expm1(OffOf(state, row))));
+      left_out_[row.kind].push_back(std::abs(std::expm1(OffOf(state, row).watts)));
       const auto& [sum, count] = watts[row.kind];
       if (count > 0) {
         constant_[row.kind].push_back(std::abs(sum / count / *row.row->watts - 1));

@@ -65,8 +65,9 @@ Reading ReadingOf(const PowerState& state, const WattsRow& row) {
   return {loop.ns, idle + (loop.watts - idle) * came};
 }
 
-double OffOf(const PowerState& state, const WattsRow& row) {
-  return std::log(ReadingOf(state, row).watts / *row.row->watts);
+Reading OffOf(const PowerState& state, const WattsRow& row) {
+  const Reading reading = ReadingOf(state, row);
+  return {std::log(reading.ns / row.row->ns), std::log(reading.watts / *row.row->watts)};
 }
 
 std::vector<double> WattsFit::Found(const std::vector<WattsRow>& all,
@@ -84,20 +85,23 @@ std::vector<double> WattsFit::Open(const std::vector<WattsRow>& all,
 void WattsFit::DropOutliers(std::vector<WattsRow>& rows, const PowerState& state,
                             std::vector<WattsErrors>& errors) {
   std::erase_if(rows, [&](const WattsRow& row) {
-    const bool odd = std::abs(OffOf(state, row)) > std::log(kOutlierFactor);
+    const bool odd = std::abs(OffOf(state, row).watts) > std::log(kOutlierFactor);
     errors[row.kind].outliers += odd ? 1 : 0;
     return odd;
   });
-  std::vector<std::vector<double>> offs(deviations_.size());
-  for (const WattsRow& row : rows) {
-    offs[row.table].push_back(std::abs(OffOf(state, row)));
-  }
-  for (std::size_t table = 0; table < offs.size(); ++table) {
-    constexpr double kOfNormal = 1.48;  // standard deviation over median distance
-    deviations_[table] =
-        std::max(kLeastDeviation, kOfNormal * Median(offs[table]).value_or(kRowDeviation));
+  for (double Reading::*const what : {&Reading::ns, &Reading::watts}) {
+    std::vector<std::vector<double>> offs(deviations_.size());
+    for (const WattsRow& row : rows) {
+      offs[row.table].push_back(std::abs(OffOf(state, row).*what));
+    }
+    for (std::size_t table = 0; table < offs.size(); ++table) {
+      constexpr double kOfNormal = 1.48;  // standard deviation over median distance
+      deviations_[table].*what =
+          std::max(kLeastDeviation, kOfNormal * Median(offs[table]).value_or(kRowDeviation));
+    }
   }
 }
+
 std::vector<Residual> WattsFit::ResidualsOf(const std::vector<WattsRow>& rows,
                                             const std::vector<double>& weights,
                                             std::span<const double> at) const {
@@ -120,7 +124,8 @@ std::vector<Residual> WattsFit::ResidualsOf(const std::vector<WattsRow>& rows,
     beside.push_back(readings(moved));
   }
   std::vector<Residual> residuals;
-  const auto add = [&](std::size_t i, double Reading::*what, double measured, double deviation) {
+  const auto add = [&](std::size_t i, double Reading::*what, double measured) {
+    const double deviation = deviations_[rows[i].table].*what;
     Residual residual{(here[i].*what - std::log(measured)) / deviation, {}};
     for (std::size_t number = 0; number < at.size(); ++number) {
       residual.slopes.emplace_back(number,
@@ -134,8 +139,8 @@ std::vector<Residual> WattsFit::ResidualsOf(const std::vector<WattsRow>& rows,
     residuals.push_back(std::move(residual));
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    add(i, &Reading::watts, *rows[i].row->watts, deviations_[rows[i].table]);
-    add(i, &Reading::ns, rows[i].row->ns, kRowDeviation);
+    add(i, &Reading::watts, *rows[i].row->watts);
+    add(i, &Reading::ns, rows[i].row->ns);
   }
   parameters_.AddExpected(at, residuals);
   return residuals;

@@ -22,13 +22,14 @@ struct Reading {
 
 // A loop of the row's kernel, as the table's meter shows it.
 [[nodiscard]] Reading ReadingOf(const PowerState& state, const WattsRow& row);
-// log(predicted / measured) of the watts.
-[[nodiscard]] double OffOf(const PowerState& state, const WattsRow& row);
+// log(predicted / measured) of both.
+[[nodiscard]] Reading OffOf(const PowerState& state, const WattsRow& row);
 
 class WattsFit {
  public:
   WattsFit(PowerParameters parameters, std::size_t tables)
-      : parameters_(std::move(parameters)), deviations_(tables, kRowDeviation) {}
+      : parameters_(std::move(parameters)),
+        deviations_(tables, Reading{kRowDeviation, kRowDeviation}) {}
 
   // The point at which watts and times of the rows are met best, from `start` on.
   [[nodiscard]] std::vector<double> Found(const std::vector<WattsRow>& all,
@@ -48,8 +49,8 @@ class WattsFit {
                                                   std::span<const double> at) const;
 
   PowerParameters parameters_;
-  // What watts are off by in log space, by table: kRowDeviation in the first fit.
-  std::vector<double> deviations_;
+  // What rows are off by in log space, by table: kRowDeviation in the first fit.
+  std::vector<Reading> deviations_;
 };
 
 }  // namespace reprise

@@ -16,7 +16,12 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 
-MachineModel Powered() { return *LoadMachine("h100-hgx"); }
+// With an idle power that the watts below were chosen for.
+MachineModel Powered() {
+  MachineModel machine = *LoadMachine("h100-hgx");
+  machine.device.power.idle_watts->value = 70;
+  return machine;
+}
 
 // A device with a stream of operations, and one of transfers that overlap them; both chains start
 // at 0.
