@@ -73,6 +73,7 @@ Json TablesJson(std::span<const FittedTable> tables) {
                     {"class", Name(table.op_class)},
                     {"rows_of_other_types", table.other_types},
                     {"rows_contradicting", table.contradicting},
+                    {"rows_beyond_limit", table.beyond_limit},
                     {"types", std::move(types)}});
   }
   return json;
@@ -107,6 +108,10 @@ void PrintTables(std::span<const FittedTable> tables) {
           "{}: {} left out, more than twice or less than half of an earlier row of the same "
           "shape and type\n",
           ShownText(table.name), Counted(table.contradicting, "row"));
+    }
+    if (table.beyond_limit > 0) {
+      fmt::print("{}: {} without watts: they have more than {:g} times their limit\n",
+                 ShownText(table.name), Counted(table.beyond_limit, "row"), kMostOfLimit);
     }
     if (table.other_types > 0) {
       fmt::print("{}: {} of types that its file of columns does not name were not read\n",

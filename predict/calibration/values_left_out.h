@@ -14,7 +14,7 @@ namespace reprise {
   constexpr std::size_t kParts = 5;
   std::vector<double> sorted(values.begin(), values.end());
   std::ranges::sort(sorted);
-  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   if (sorted.size() < kParts) {
     return {};
   }

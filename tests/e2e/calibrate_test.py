@@ -135,14 +135,18 @@ class CalibrateTest(ProgramTest):
         self.run_program("calibrate", trace, "--machine", base, "-o", self.dir / "name", expect=2)
         self.run_program("calibrate", "-o", out, expect=2)
 
-    def product_table(self, name="gemm.csv.gz", rate=0.5):
-        """Products on an H100 that reach `rate` of the peak, and half of it at k = 200; 4 us to start."""
-        rows = ["gemm_dtype,m,n,k,time_ms"]
+    def product_table(self, name="gemm.csv.gz", rate=0.5, watts=False):
+        """Products on an H100 that reach `rate` of the peak, and half of it at k = 200; 4 us to start. With watts: 120 W idle,
+        0.6 pJ/FLOP, 80 pJ/B, and none in the first row."""
+        rows = ["gemm_dtype,m,n,k,time_ms" + (",power_watts" if watts else "")]
         for m in (256, 1000, 2048, 4096, 8192):
             for n in (512, 1024, 3000, 8192, 16384):
                 for k in (256, 1024, 4096, 8192, 12288):
                     ns = 4000 + max(2 * m * n * k * (1 + 200 / k) / (989.4e3 * rate), 2 * (m * k + k * n + m * n) / 3350)
                     rows.append(f"bfloat16,{m},{n},{k},{ns * 1e-6:.9g}")
+                    if watts:
+                        joules = 2 * m * n * k * 0.6e-12 + 2 * (m * k + k * n + m * n) * 80e-12
+                        rows[-1] += f",{120 + joules / (ns * 1e-9):.6g}" if len(rows) > 2 else ","
         path = self.dir / name
         with gzip.open(path, "wt") as out:
             out.write("\n".join(rows) + "\n")
@@ -168,6 +172,26 @@ class CalibrateTest(ProgramTest):
         own = self.run_json("predict", "llama3-8b", "--tp", 8, "--pp", 1, "--dp", 1, "--machine", "h100-hgx")["step_time_ns"]
         self.assertGreater(step, own)
 
+    def test_watts_of_a_table_give_power(self):
+        table, fitted = self.product_table(watts=True), self.dir / "fitted.json"
+        console = self.run_program("calibrate", table, "--machine", "h100-hgx", "-o", fitted).stdout
+        self.assertRegex(console, r"gemm +bfloat16 +124 +0 ")
+        self.assertRegex(console, r"device\.power\.low_voltage .*: not determined by these rows")
+        watts = self.run_json("calibrate", table, "--machine", "h100-hgx", "-o", fitted, "--force")["watts"]
+        errors = watts["errors"][0]
+        self.assertEqual((errors["class"], errors["type"], errors["rows"], errors["at_limit"]), ("gemm", "bfloat16", 124, 0))
+        self.assertLess(errors["error_left_out"], 0.03)
+        self.assertGreater(errors["error_constant"], 0.1)
+        power = json.loads(fitted.read_text())["device"]["power"]
+        for number, value in ((power["idle"], 120), (power["matrix"]["bfloat16"], 0.6), (power["memory"], 80)):
+            self.assertAlmostEqual(number["value"] / value, 1, delta=0.1)
+            self.assertEqual(number["source"], "fitted")
+        self.assertEqual(power["low_voltage"]["source"], "default")
+        # Without watts nothing is said about them, and the machine's power is as it was.
+        self.assertIsNone(self.run_json("calibrate", self.product_table("times.csv.gz"), "--machine", "h100-hgx", "-o", fitted,
+                                        "--force")["watts"])
+        self.assertEqual(json.loads(fitted.read_text())["device"]["power"]["idle"]["source"], "default")
+
     def test_refused_tables(self):
         out = self.dir / "out.json"
         table, again = self.product_table(), self.product_table("again.csv.gz")
@@ -175,6 +199,8 @@ class CalibrateTest(ProgramTest):
         other.write_text("a,b\n1,2\n")
         broken = self.dir / "broken.csv"
         broken.write_text("m,n,k,type,time_us\n8,8,8,bfloat16,0\n")
+        negative = self.dir / "negative.csv"
+        negative.write_text("m,n,k,type,time_us,watts\n8,8,8,bfloat16,1,-5\n")
         columns = self.dir / "columns.json"
         columns.write_text("{}")
         h100 = ["--machine", "h100-hgx"]
@@ -183,6 +209,7 @@ class CalibrateTest(ProgramTest):
                 ([table, again, *h100], 2, ["both of class gemm"]),
                 ([other, *h100], 3, ["other.csv: line 1", "no file of columns fits", "--columns"]),
                 ([broken, *h100], 3, ["broken.csv: line 2", "time_us is '0'"]),
+                ([negative, *h100], 3, ["negative.csv: line 2", "watts is '-5'"]),
                 ([table, *h100, "--columns", columns], 3, ["columns.json", "reprise-table-columns"]),
                 ([table, "--machine", self.cpus()], 3, ["gemm.csv.gz: line 2", "has no rate for products of bfloat16"]),
         ]:
