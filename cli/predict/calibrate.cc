@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "cli/predict/calibrate_power.h"
 #include "cli/predict/calibrate_tables.h"
@@ -25,7 +26,7 @@ namespace {
 
 struct CalibrateFlags {
   std::vector<std::string> inputs, columns;
-  std::string output, machine, name;
+  std::string output, machine, numbers_of, name;
   bool force = false, json = false;
 };
 
@@ -271,6 +272,9 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
   if (tables.empty() && !flags.columns.empty()) {
     return UsageError("--columns is for tables of kernels (.csv), and none is given");
   }
+  if (tables.empty() && !flags.numbers_of.empty()) {
+    return UsageError("--numbers-of is for tables of kernels (.csv), and none is given");
+  }
   REPRISE_ASSIGN(OutputFile output, OutputFile::Create(flags.output, flags.force));
   REPRISE_ASSIGN(const ReadCaptures read, ReadAllCaptures(captures, flags.output));
   MachineModel base;
@@ -279,8 +283,12 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
   } else {
     REPRISE_ASSIGN(base, BaseMachine(flags, read.devices, read.streams));
   }
+  std::optional<MachineModel> other;
+  if (!flags.numbers_of.empty()) {
+    REPRISE_ASSIGN(other, LoadMachine(flags.numbers_of));
+  }
   REPRISE_ASSIGN(const std::vector<FittedTable> fitted_tables,
-                 FitTables(base.device, tables, flags.columns));
+                 FitTables(base, tables, flags.columns, other ? &*other : nullptr));
   MachineModel machine = base;
   std::vector<SumsByClass> left_out;
   if (!captures.empty()) {
@@ -338,6 +346,9 @@ CommandBody RegisterCalibrate(CLI::App& app, const CommandContext& /*context*/) 
   app.add_option("--machine", flags->machine,
                  "name or file of the machine that the captures are of (default: by the device's "
                  "name in the captures)");
+  app.add_option("--numbers-of", flags->numbers_of,
+                 "name or file of another machine, whose efficiencies predict the tables, too, at "
+                 "the peaks of --machine: the error on a device that its fit has not seen");
   app.add_option("--name", flags->name, "of the new machine (default: the old one's, -calibrated)");
   app.add_flag("--force", flags->force, "replace an existing file");
   app.add_flag("--json", flags->json, "print the errors as JSON");

@@ -10,70 +10,28 @@
 
 namespace reprise {
 
-Result<std::vector<FittedTable>> FitTables(const DeviceModel& device,
-                                           const std::vector<std::string>& paths,
-                                           const std::vector<std::string>& columns) {
-  std::vector<FittedTable> fitted;
-  for (const std::string& path : paths) {
-    REPRISE_ASSIGN(KernelTable table, ReadKernelTable(path, columns));
-    for (const FittedTable& before : fitted) {
-      if (before.table.op_class == table.op_class) {
-        return UsageError(fmt::format(
-            "{} and {} are both of class {}; make one table of them, or calibrate twice",
-            ShownText(before.table.name), ShownText(table.name), Name(table.op_class)));
-      }
-    }
-    REPRISE_ASSIGN(TableFit fit, FitTable(device, table));
-    fitted.push_back({std::move(table), std::move(fit)});
-  }
-  return fitted;
-}
-
-void TakeTables(std::span<const FittedTable> tables, MachineModel& machine) {
-  std::string names;
-  double rows = 0;
-  for (const FittedTable& fitted : tables) {
-    ClassEfficiency own = fitted.fit.of_class;
-    if (const ClassEfficiency* const before = FindClass(machine.device, own.op_class)) {
-      own.shape.backward = before->shape.backward;
-      for (ClassEfficiency::OfType& of_type : own.types) {
-        of_type.shape.backward = before->shape.backward;
-      }
-    }
-    std::erase_if(machine.device.classes, [&own](const ClassEfficiency& of_class) {
-      return of_class.op_class == own.op_class;
-    });
-    machine.device.classes.push_back(std::move(own));
-    names += (names.empty() ? "" : ", ") + fitted.table.name;
-    for (const TableErrors& errors : fitted.fit.errors) {
-      rows += static_cast<double>(errors.rows);
-    }
-  }
-  if (!tables.empty() && !machine.calibration) {
-    machine.calibration = {
-        .on = names,
-        .points = SourcedNumber{rows, "1", NumberSource::kMeasured, "rows: shape and type"}};
-  }
-}
-
 Json TablesJson(std::span<const FittedTable> tables) {
   Json json = Json::array();
-  for (const auto& [table, fit] : tables) {
+  for (const FittedTable& fitted : tables) {
+    const KernelTable& table = fitted.table;
     Json types = Json::object();
-    for (const TableErrors& errors : fit.errors) {
-      Json& type = types[std::string(Name(errors.dtype))];
+    for (const TableErrors& errors : fitted.errors) {
+      Json& type = types[errors.type];
       REPRISE_ADD_FIELDS(type, errors, rows, outliers)
       type["error"] = errors.fitted;
       type["error_large"] = errors.fitted_large;
       type["error_left_out"] = errors.left_out;
       type["error_constant"] = errors.constant;
       type["error_peaks"] = errors.peaks;
+      type["error_other"] = errors.other;
     }
     json.push_back({{"table", table.name},
-                    {"class", Name(table.op_class)},
+                    {"class", Name(table.of_class)},
                     {"rows_of_other_types", table.other_types},
                     {"rows_contradicting", table.contradicting},
                     {"rows_beyond_limit", table.beyond_limit},
+                    {"rows_from_caches", table.from_caches},
+                    {"rows_below_least", table.below_least},
                     {"types", std::move(types)}});
   }
   return json;
@@ -82,25 +40,33 @@ Json TablesJson(std::span<const FittedTable> tables) {
 void PrintTables(std::span<const FittedTable> tables) {
   fmt::print(
       "median error of a kernel's time: of rows fitted, of those from 1e11 FLOPs on, and of\n"
-      "sizes left out of the fit; beside it one constant for all, and the peaks alone\n");
-  fmt::print("{:<11}{:<15}{:>9}{:>9}{:>9}{:>10}{:>10}{:>9}\n", "class", "type", "rows", "fitted",
-             "large", "left out", "constant", "peaks");
-  for (const auto& [table, fit] : tables) {
-    for (const TableErrors& errors : fit.errors) {
+      "sizes left out of the fit; beside it one constant for all, the peaks alone, and the "
+      "numbers\n"
+      "of another machine (--numbers-of) at these peaks\n");
+  const bool others = std::ranges::any_of(tables, [](const FittedTable& fitted) {
+    return std::ranges::any_of(fitted.errors,
+                               [](const TableErrors& errors) { return errors.other.has_value(); });
+  });
+  fmt::print("{:<11}{:<15}{:>9}{:>9}{:>9}{:>10}{:>10}{:>9}{}\n", "class", "type", "rows", "fitted",
+             "large", "left out", "constant", "peaks", others ? "     other" : "");
+  for (const FittedTable& fitted : tables) {
+    const KernelTable& table = fitted.table;
+    for (const TableErrors& errors : fitted.errors) {
       const auto percent = [](std::optional<double> part) {
         return part ? fmt::format("{:.1f} %", 100 * *part) : "-";
       };
-      fmt::print("{:<11}{:<15}{:>9}{:>9}{:>9}{:>10}{:>10}{:>9}\n", Name(table.op_class),
-                 Name(errors.dtype), errors.rows, percent(errors.fitted),
-                 percent(errors.fitted_large), percent(errors.left_out), percent(errors.constant),
-                 percent(errors.peaks));
+      fmt::print("{:<11}{:<15}{:>9}{:>9}{:>9}{:>10}{:>10}{:>9}{}\n", Name(table.of_class),
+                 errors.type, errors.rows, percent(errors.fitted), percent(errors.fitted_large),
+                 percent(errors.left_out), percent(errors.constant), percent(errors.peaks),
+                 others ? fmt::format("{:>10}", percent(errors.other)) : "");
     }
   }
-  for (const auto& [table, fit] : tables) {
-    for (const TableErrors& errors : fit.errors) {
+  for (const FittedTable& fitted : tables) {
+    const KernelTable& table = fitted.table;
+    for (const TableErrors& errors : fitted.errors) {
       if (errors.outliers > 0) {
         fmt::print("{}: {} of {} left out, off by more than a factor of 2 from a first fit\n",
-                   ShownText(table.name), Counted(errors.outliers, "row"), Name(errors.dtype));
+                   ShownText(table.name), Counted(errors.outliers, "row"), errors.type);
       }
     }
     if (table.contradicting > 0) {
@@ -112,6 +78,14 @@ void PrintTables(std::span<const FittedTable> tables) {
     if (table.beyond_limit > 0) {
       fmt::print("{}: {} without watts: they have more than {:g} times their limit\n",
                  ShownText(table.name), Counted(table.beyond_limit, "row"), kMostOfLimit);
+    }
+    if (table.from_caches > 0) {
+      fmt::print("{}: {} left out, faster than the memory's peak allows: served by caches\n",
+                 ShownText(table.name), Counted(table.from_caches, "row"));
+    }
+    if (table.below_least > 0) {
+      fmt::print("{}: {} left out, shorter than the machine's least kernel time\n",
+                 ShownText(table.name), Counted(table.below_least, "row"));
     }
     if (table.other_types > 0) {
       fmt::print("{}: {} of types that its file of columns does not name were not read\n",

@@ -126,6 +126,36 @@ Json WholeMachines() {
   return rows;
 }
 
+// Of each machine with numbers that were fitted to tables: how well they meet these.
+Json MachineErrors() {
+  Json rows = Json::array();
+  for (const std::string& name : MachineNames()) {
+    const Result<MachineModel> machine = LoadMachine(name);
+    for (const FitErrors& fit : machine ? machine->fits : std::vector<FitErrors>{}) {
+      Json& row = rows.emplace_back(Json{{"name", name}, {"class", fit.of_class}});
+      REPRISE_ADD_FIELDS(row, fit, type, rows, fitted, error, constant, table)
+    }
+  }
+  return rows;
+}
+
+void PrintMachineErrors(const Json& rows) {
+  fmt::print(
+      "median error of measured times: of the rows that were fitted, of values left out of the "
+      "fit,\nand of one constant for all, likewise left out\n");
+  fmt::print("{:<12}{:<12}{:<15}{:>7}{:>9}{:>10}{:>10}  {}\n", "machine", "class", "type", "rows",
+             "fitted", "left out", "constant", "table");
+  const auto percent = [](const Json& part) {
+    return part.is_null() ? std::string("-") : fmt::format("{:.1f} %", 100 * part.get<double>());
+  };
+  for (const Json& row : rows) {
+    fmt::print("{:<12}{:<12}{:<15}{:>7}{:>9}{:>10}{:>10}  {}\n", row["name"].get<std::string>(),
+               row["class"].get<std::string>(), row["type"].get<std::string>(),
+               row["rows"].get<std::int64_t>(), percent(row["fitted"]), percent(row["error"]),
+               percent(row["constant"]), ShownText(row["table"].get<std::string>()));
+  }
+}
+
 // One row for a metric of many devices.
 Json MetricsOf(const Sampler& sampler, std::string_view source) {
   Json rows = Json::array();
@@ -296,6 +326,7 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& context) {
     std::string what;
     bool json = false;
     bool markdown = false;
+    bool errors = false;
     SamplingFlags sources;
   };
   auto flags = std::make_shared<Flags>();
@@ -308,9 +339,28 @@ CommandBody RegisterList(CLI::App& app, const CommandContext& context) {
   app.add_option("WHAT", flags->what, help)->required()->check(CLI::IsMember(names));
   CLI::Option* json = app.add_flag("--json", flags->json, "machine-readable output");
   app.add_flag("--markdown", flags->markdown, "print a Markdown table")->excludes(json);
+  app.add_flag("--errors", flags->errors,
+               "of machines: how well their numbers meet the tables of measurements that they were "
+               "fitted to, by class and type");
   AddSourceFlags(app, flags->sources);
   return [flags, argv = context.argv]() -> Result<int> {
     REPRISE_ASSIGN(const SamplerOptions options, InterpretSampling(flags->sources));
+    if (flags->errors) {
+      if (flags->what != "machines") {
+        return UsageError(fmt::format(
+            "--errors is of machines, as in `reprise list machines --errors`, and not of {}",
+            flags->what));
+      }
+      const Json rows = MachineErrors();
+      if (flags->json) {
+        ShowJson(Json{{"errors", rows}}, 2);
+      } else if (flags->markdown) {
+        PrintMarkdown(rows);
+      } else {
+        PrintMachineErrors(rows);
+      }
+      return 0;
+    }
     for (const Registry& registry : kRegistries) {
       if (registry.name != flags->what) {
         continue;

@@ -10,10 +10,9 @@
 #include <filesystem>
 #include <map>
 
-#include "core/costs/cost.h"
 #include "core/shown_text.h"
 #include "et_schema/byte_stream.h"
-#include "predict/calibration/table_columns.h"
+#include "predict/calibration/row_work.h"
 
 namespace reprise {
 namespace {
@@ -25,16 +24,6 @@ constexpr std::uint64_t kLongestLine = 1 << 16;
 constexpr double kMostApart = 2;
 // Of the rows: fewer such are odd measurements, and are left out.
 constexpr double kMostContradicting = 0.01;
-
-Value Dense(std::vector<std::int64_t> shape, DType dtype) {
-  TensorDesc tensor;
-  tensor.incarnation = 0;
-  tensor.elements = ElementCount(shape);
-  tensor.dtype = dtype;
-  tensor.strides = ContiguousStrides(shape);
-  tensor.shape = std::move(shape);
-  return {std::move(tensor)};
-}
 
 // The lines of a file, without their ends.
 class Lines {
@@ -105,13 +94,37 @@ void Split(std::string_view line, std::vector<std::string_view>& fields) {
 }
 
 class TableReader {
+  class Fields : public RowFields {
+   public:
+    Fields(const TableReader& reader, const std::vector<std::string_view>& fields)
+        : reader_(reader), fields_(fields) {}
+    [[nodiscard]] bool Has(const std::string& name) const override {
+      return reader_.places_.contains(name);
+    }
+    [[nodiscard]] std::string_view Text(const std::string& name) const override {
+      return fields_[reader_.places_.at(name)];
+    }
+    [[nodiscard]] Result<std::int64_t> Size(const std::string& name) const override {
+      REPRISE_ASSIGN(const double value, reader_.Number(fields_, name, true));
+      return static_cast<std::int64_t>(value);
+    }
+    [[nodiscard]] tl::unexpected<Error> Wrong(const std::string& what) const override {
+      return reader_.Wrong(what);
+    }
+
+   private:
+    const TableReader& reader_;
+    const std::vector<std::string_view>& fields_;
+  };
+
  public:
   TableReader(const std::string& path, Lines lines) : path_(path), lines_(std::move(lines)) {}
 
   Result<KernelTable> Read(const std::vector<TableColumns>& columns) {
     REPRISE_TRY(ReadHeader(columns));
     table_.name = std::filesystem::path(path_).filename().string();
-    table_.op_class = columns_->op_class;
+    table_.of_class = columns_->of_class;
+    table_.op_class = OpClassOf(columns_->of_class);
     std::string line;
     std::vector<std::string_view> fields;
     for (;;) {
@@ -202,57 +215,6 @@ class TableReader {
     return value;
   }
 
-  [[nodiscard]] Result<OperatorWork> Work(const std::vector<std::string_view>& fields,
-                                          DType dtype) const {
-    const auto size = [&](const char* name) -> Result<std::int64_t> {
-      REPRISE_ASSIGN(const double value, Number(fields, name, true));
-      return static_cast<std::int64_t>(value);
-    };
-    if (columns_->op_class == OpClass::kGemm) {
-      REPRISE_ASSIGN(const std::int64_t m, size("m"));
-      REPRISE_ASSIGN(const std::int64_t n, size("n"));
-      REPRISE_ASSIGN(const std::int64_t k, size("k"));
-      REPRISE_TRY(CheckSizes({m, n, k}));
-      // Products of narrow types give 16 bits.
-      const DType result = SizeOf(dtype) < 2 ? DType::kBFloat16 : dtype;
-      return WorkOfCall(
-          {"aten::mm", {Dense({m, k}, dtype), Dense({k, n}, dtype)}, {Dense({m, n}, result)}},
-          dtype);
-    }
-    REPRISE_ASSIGN(const std::int64_t batch, size("batch"));
-    REPRISE_ASSIGN(const std::int64_t queries, size("queries"));
-    REPRISE_ASSIGN(const std::int64_t heads, size("heads"));
-    REPRISE_ASSIGN(const std::int64_t kv_heads, size("kv_heads"));
-    REPRISE_ASSIGN(const std::int64_t head, size("head_size"));
-    REPRISE_TRY(CheckSizes({batch, queries, std::max(heads, kv_heads), head}));
-    const Value q = Dense({batch, heads, queries, head}, dtype);
-    const Value kv = Dense({batch, kv_heads, queries, head}, dtype);
-    return WorkOfCall(
-        {"aten::_scaled_dot_product_flash_attention", {q, kv, kv, Value{0.0}, Value{true}}, {q}},
-        dtype);
-  }
-  // No tensor of such sizes has more elements than can be counted.
-  [[nodiscard]] Status CheckSizes(std::initializer_list<std::int64_t> sizes) const {
-    constexpr double kMostElements = 1e18;
-    double product = 1;
-    for (const std::int64_t size : sizes) {
-      product *= static_cast<double>(size);
-    }
-    if (product > kMostElements) {
-      return Wrong("sizes whose product is beyond 10^18: no device has such an operation");
-    }
-    return {};
-  }
-  [[nodiscard]] OperatorWork WorkOfCall(const OpCall& call, DType dtype) const {
-    const Cost cost = CostOf(call);
-    return {.op_class = columns_->op_class,
-            .dtype = dtype,
-            .flops = cost.flops,
-            .bytes = cost.bytes,
-            .known = true,
-            .shape = WorkShapeOf(call)};
-  }
-
   // An empty field says that the row has none.
   Status ReadWatts(const std::vector<std::string_view>& fields, KernelRow& row) {
     for (const auto& [place, column, watts] :
@@ -282,8 +244,8 @@ class TableReader {
       ++table_.other_types;
       return {};
     }
-    KernelRow row{.line = lines_.number()};
-    REPRISE_ASSIGN(row.work, Work(fields, type->second));
+    REPRISE_ASSIGN(KernelRow row, RowOf(columns_->of_class, type->second, Fields(*this, fields)));
+    row.line = lines_.number();
     REPRISE_ASSIGN(const double time, Number(fields, "time", false));
     row.ns = time * columns_->ns_per_unit;
     REPRISE_TRY(ReadWatts(fields, row));

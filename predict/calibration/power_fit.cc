@@ -129,7 +129,7 @@ class FitOfTables {
             sizes.push_back(row.row->work.shape.*size);
           }
         }
-        for (const std::vector<bool>& unseen : FifthsOfValues(sizes)) {
+        for (const std::vector<bool>& unseen : PartsOfValues(sizes, kLeftOutParts, kLeftOutParts)) {
           const std::vector<double> without = WithoutThem(fit, table, unseen);
           for (std::size_t i = 0; i < without.size(); ++i) {
             low[i] = std::min(low[i], without[i]);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -20,14 +21,20 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kFormat = "reprise-table-columns";
 constexpr int kVersion = 1;
 
-struct TableClass {
-  OpClass op_class;
+struct ClassColumns {
+  TableClass of_class;
   std::vector<std::string_view> names;
+  std::vector<std::string_view> one_of = {};  // of these exactly one besides
 };
 // What a row of each class must say.
-const TableClass kClasses[] = {
-    {OpClass::kGemm, {"m", "n", "k", "type", "time"}},
-    {OpClass::kAttention, {"batch", "queries", "heads", "kv_heads", "head_size", "type", "time"}},
+const ClassColumns kClasses[] = {
+    {TableClass::kGemm, {"m", "n", "k", "type", "time"}},
+    {TableClass::kAttention,
+     {"batch", "queries", "heads", "kv_heads", "head_size", "type", "time"}},
+    {TableClass::kReduction, {"rows", "columns", "type", "time"}},
+    {TableClass::kExperts,
+     {"tokens", "hidden", "inner", "top_k", "experts", "tp", "ep", "distribution", "type", "time"}},
+    {TableClass::kCollective, {"operation", "members", "type", "time"}, {"elements", "bytes"}},
 };
 
 std::optional<double> NsOfUnit(std::string_view unit) {
@@ -61,12 +68,12 @@ class Reader {
     }
     const Json of_class = json_.value("class", Json());
     const auto known = std::ranges::find_if(
-        kClasses, [&](const TableClass& one) { return of_class == Name(one.op_class); });
+        kClasses, [&](const ClassColumns& one) { return of_class == Name(one.of_class); });
     if (known == std::end(kClasses)) {
-      return Wrong("class: expected gemm or attention");
+      return Wrong(fmt::format("class: expected {}", fmt::join(kNamesOf<TableClass>, ", ")));
     }
     columns_.file = origin_;
-    columns_.op_class = known->op_class;
+    columns_.of_class = known->of_class;
     REPRISE_TRY(ReadNames(*known));
     REPRISE_ASSIGN(const auto unit, Texts("unit"));
     const std::optional<double> ns = NsOfUnit(unit.begin()->second);
@@ -110,7 +117,7 @@ class Reader {
     }
     return texts;
   }
-  Status ReadNames(const TableClass& known) {
+  Status ReadNames(const ClassColumns& known) {
     REPRISE_ASSIGN(columns_.names, Texts("columns"));
     for (const auto& [name, column] :
          {std::pair("watts", &columns_.watts), {"limit_watts", &columns_.limit_watts}}) {
@@ -118,16 +125,24 @@ class Reader {
         *column = std::move(named.mapped());
       }
     }
+    const std::string expected =
+        fmt::format("class {} has {}{}{}", Name(known.of_class), fmt::join(known.names, ", "),
+                    known.one_of.empty() ? "" : ", and one of ", fmt::join(known.one_of, ", "));
+    const auto has = [&](std::string_view name) {
+      return columns_.names.contains(std::string(name));
+    };
     for (const std::string_view name : known.names) {
-      if (!columns_.names.contains(std::string(name))) {
-        return Wrong(fmt::format("columns.{} is missing; class {} has {}", name,
-                                 Name(known.op_class), fmt::join(known.names, ", ")));
+      if (!has(name)) {
+        return Wrong(fmt::format("columns.{} is missing; {}", name, expected));
       }
     }
+    if (!known.one_of.empty() && std::ranges::count_if(known.one_of, has) != 1) {
+      return Wrong(fmt::format("columns: {}", expected));
+    }
     for (const auto& [name, column] : columns_.names) {
-      if (std::ranges::find(known.names, name) == known.names.end()) {
-        return Wrong(fmt::format("columns.{} is unknown; class {} has {}", ShownText(name),
-                                 Name(known.op_class), fmt::join(known.names, ", ")));
+      if (std::ranges::find(known.names, name) == known.names.end() &&
+          std::ranges::find(known.one_of, name) == known.one_of.end()) {
+        return Wrong(fmt::format("columns.{} is unknown; {}", ShownText(name), expected));
       }
     }
     return {};

@@ -7,14 +7,24 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "core/operators.h"
+#include "core/enum_names.h"
 #include "core/result.h"
 
 namespace reprise {
 
+// What a table's rows are (docs/kernel_tables.md).
+enum class TableClass : std::uint8_t {
+  kGemm,
+  kAttention,
+  kReduction,   // of blocks of a row: memory-bound
+  kExperts,     // a layer of experts
+  kCollective,  // in one domain of the innermost link
+};
+REPRISE_NAMES(TableClass, "gemm", "attention", "reduction", "experts", "collective");
+
 struct TableColumns {
   std::string file;  // where it was read
-  OpClass op_class = OpClass::kOther;
+  TableClass of_class = TableClass::kGemm;
   // What a class needs ("m", "type", "time", …) → the table's column.
   std::map<std::string, std::string> names;
   // The table's columns of watts and of the power limit; empty: the file names none. A table may

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <span>
 
@@ -18,7 +19,6 @@ namespace {
 
 // A fit takes at most so many rows, evenly chosen: the numbers of a type are few.
 constexpr std::size_t kMostFitted = 4000;
-constexpr double kSecondNs = 1e9;
 
 // The numbers of one type, as the fit moves them: logarithms, of `waves` the logit.
 enum Number : std::size_t { kRate, kMemory, kHalfM, kHalfN, kHalfK, kWaves, kStart, kNumbers };
@@ -113,7 +113,7 @@ Numbers Fitted(std::span<const Row> rows, OpClass op_class) {
 double MedianOf(std::vector<double> values) { return Median(values).value_or(0); }
 
 double ErrorOf(const Row& row, const Numbers& numbers, OpClass op_class) {
-  return std::abs(ModelOf(row, numbers, op_class).ns / row.row->ns - 1);
+  return RelativeError(ModelOf(row, numbers, op_class).ns, row.row->ns);
 }
 
 double PeaksNs(const Row& row) { return std::max(row.peak_ns, row.memory_ns); }
@@ -125,44 +125,35 @@ struct LeftOut {
 
 LeftOut LeaveValuesOut(std::span<const Row> rows, OpClass op_class) {
   LeftOut errors;
+  using Key = std::function<double(const Row&)>;
+  std::vector<Key> keys;
   for (const std::size_t half : {kHalfM, kHalfN, kHalfK}) {
-    if (!IsUsed(op_class, half)) {
-      continue;
-    }
-    std::vector<double> sizes;
-    for (const Row& row : rows) {
-      sizes.push_back(row.size(half));
-    }
-    for (const std::vector<bool>& is_unseen : FifthsOfValues(sizes)) {
-      std::vector<Row> seen;
-      std::vector<const Row*> unseen;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (is_unseen[i]) {
-          unseen.push_back(&rows[i]);
-        } else {
-          seen.push_back(rows[i]);
-        }
-      }
-      const Numbers numbers = Fitted(seen, op_class);
-      std::vector<double> ratios;
-      ratios.reserve(seen.size());
-      for (const Row& row : seen) {
-        ratios.push_back(row.row->ns / PeaksNs(row));
-      }
-      const double constant = MedianOf(std::move(ratios));
-      for (const Row* const row : unseen) {
-        errors.model.push_back(ErrorOf(*row, numbers, op_class));
-        errors.constant.push_back(std::abs(PeaksNs(*row) * constant / row->row->ns - 1));
-      }
+    if (IsUsed(op_class, half)) {
+      keys.emplace_back([half](const Row& row) { return row.size(half); });
     }
   }
+  ForEachLeftOut(rows, keys, kLeftOutParts, kLeftOutParts,
+                 [&](std::span<const Row> seen, std::span<const Row> unseen) {
+                   const Numbers numbers = Fitted(seen, op_class);
+                   std::vector<double> ratios;
+                   ratios.reserve(seen.size());
+                   for (const Row& row : seen) {
+                     ratios.push_back(row.row->ns / PeaksNs(row));
+                   }
+                   const double constant = MedianOf(std::move(ratios));
+                   for (const Row& row : unseen) {
+                     errors.model.push_back(ErrorOf(row, numbers, op_class));
+                     errors.constant.push_back(RelativeError(PeaksNs(row) * constant, row.row->ns));
+                   }
+                 });
   return errors;
 }
 
 class TypeFit {
  public:
-  TypeFit(const DeviceModel& device, const KernelTable& table, DType dtype) : table_(table) {
-    errors_.dtype = dtype;
+  TypeFit(const DeviceModel& device, const KernelTable& table, DType dtype)
+      : table_(table), dtype_(dtype) {
+    errors_.type = Name(dtype);
     for (const KernelRow& row : table.rows) {
       if (row.work.dtype == dtype) {
         rows_.push_back({&row, ProductNsAtPeak(device, row.work),
@@ -177,19 +168,18 @@ class TypeFit {
     if (rows_.size() < kFewestRows) {
       return BadInput(fmt::format(
           "{}: {} of type {}; at least {} are needed for {} numbers (docs/kernel_tables.md)",
-          table_.name, Counted(rows_.size(), "row"), Name(errors_.dtype), kFewestRows,
+          table_.name, Counted(rows_.size(), "row"), errors_.type, kFewestRows,
           static_cast<std::size_t>(kNumbers)));
     }
     const Numbers first = Fitted(rows_, op_class);
     errors_.outliers = std::erase_if(rows_, [&](const Row& row) {
-      return std::abs(std::log(ModelOf(row, first, op_class).ns / row.row->ns)) >
-             std::log(kOutlierFactor);
+      return IsOutlier(ModelOf(row, first, op_class).ns, row.row->ns);
     });
     if (rows_.size() < kFewestRows) {
       return BadInput(fmt::format(
           "{}: nearly all rows of type {} are off by more than a factor of {} from the model: is "
           "the machine the table's, and the unit of time right?",
-          table_.name, Name(errors_.dtype), kOutlierFactor));
+          table_.name, errors_.type, kOutlierFactor));
     }
     numbers_ = Fitted(rows_, op_class);
     errors_.rows = rows_.size();
@@ -216,10 +206,8 @@ class TypeFit {
   [[nodiscard]] double start_ns() const { return std::exp(numbers_[kStart]); }
   [[nodiscard]] SourcedNumber Sourced(double value, const char* unit) const {
     return {value, unit, NumberSource::kFitted,
-            fmt::format("{} of {}, type {}; median error {:.1f} % of {}",
-                        Counted(errors_.rows, "row"), table_.name, Name(errors_.dtype),
-                        100 * errors_.left_out.value_or(errors_.fitted),
-                        errors_.left_out ? "sizes left out" : "these rows")};
+            fmt::format("{} of {}, type {}; `fits` has the errors", Counted(errors_.rows, "row"),
+                        table_.name, errors_.type)};
   }
   [[nodiscard]] ClassEfficiency::OfType Parts() const {
     // predict/machine/fields.cc: what they may be at most.
@@ -234,7 +222,7 @@ class TypeFit {
       }
       return Sourced(std::min(std::exp(numbers_[i]), kMostHalf), "1");
     };
-    ClassEfficiency::OfType of_type{.dtype = errors_.dtype, .parts = {part(kRate), part(kMemory)}};
+    ClassEfficiency::OfType of_type{.dtype = dtype_, .parts = {part(kRate), part(kMemory)}};
     of_type.shape.half_m = half(kHalfM);
     of_type.shape.half_n = half(kHalfN);
     of_type.shape.half_k = half(kHalfK);
@@ -246,6 +234,7 @@ class TypeFit {
 
  private:
   const KernelTable& table_;
+  const DType dtype_;
   std::vector<Row> rows_;
   TableErrors errors_;
   Numbers numbers_ = kExpected;

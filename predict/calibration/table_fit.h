@@ -9,20 +9,14 @@
 
 #include "core/result.h"
 #include "predict/calibration/kernel_table.h"
+#include "predict/calibration/log_fit.h"
 #include "predict/machine/machine.h"
 
 namespace reprise {
 
-// Of a type, for a fit. Beyond the factor from a first fit, a row is left out. The errors of large
-// operations are those from so many FLOPs on.
-inline constexpr std::size_t kFewestRows = 50;
-inline constexpr double kOutlierFactor = 2, kLargeFlops = 1e11;
-// What a row is off by in log space, against which weak expectations of a number weigh.
-inline constexpr double kRowDeviation = 0.15;
-
 // |predicted / measured - 1|, medians over rows.
 struct TableErrors {
-  DType dtype = DType::kUnknown;
+  std::string type;            // "bfloat16"; of collectives the operation
   std::uint64_t rows = 0;      // fitted
   std::uint64_t outliers = 0;  // off by more than a factor of 2 from a first fit: left out, and
                                // then in no error
@@ -35,6 +29,7 @@ struct TableErrors {
   // Null models: one constant for all, likewise left out; and the peaks as they are.
   std::optional<double> constant;
   double peaks = 0;
+  std::optional<double> other;  // with another machine's numbers at these peaks
 };
 
 struct TableFit {

@@ -145,6 +145,16 @@ Status CheckLink(const MachineModel& machine, std::size_t level) {
                     "({2:g} ns)",
                     link.name, link.short_latency_ns->value, link.latency_ns.value));
   }
+  if (link.in_switch.has_value() != link.in_switch_latency_ns.has_value()) {
+    return BadInput(fmt::format(
+        "links.{0}.in_switch and links.{0}.in_switch_latency belong together; expected both",
+        link.name));
+  }
+  if (link.in_switch && level > 0) {
+    return BadInput(fmt::format(
+        "links.{}.in_switch: only switches of the innermost link are modelled as adding",
+        link.name));
+  }
   if (link.per == BandwidthPer::kNode && link.spans() != 0 &&
       link.spans() <= static_cast<std::int64_t>(machine.node.devices.value)) {
     return BadInput(

@@ -20,12 +20,19 @@ constexpr std::string_view kNotSlowed =
     "them (mean of A100, H100, MI210, MI250), which is 0.84";
 constexpr std::string_view kNcclChunk = "NCCL: a tree's chunk is of this order";
 
+// L2 caches of GPUs are up to 5 times as fast as their memory, tf32 8 times as float32.
+constexpr double kLargestPart = 16;
+// A size beyond all operations' would be another unit's number.
+constexpr double kLargestHalf = 65536;
+
 class FieldList {
  public:
   explicit FieldList(std::vector<MachineField>& fields) : fields_(fields) {}
 
-  void Required(std::string path, Dimension dimension, SourcedNumber& number) {
+  void Required(std::string path, Dimension dimension, SourcedNumber& number,
+                double largest_ratio = 1) {
     fields_.push_back({std::move(path), dimension, &number, nullptr, std::nullopt, nullptr});
+    fields_.back().largest_ratio = largest_ratio;
   }
   void Defaulted(std::string path, Dimension dimension, SourcedNumber& number,
                  DefaultNumber fallback) {
@@ -35,14 +42,10 @@ class FieldList {
     fields_.push_back({std::move(path), dimension, nullptr, &number, std::nullopt, nullptr});
   }
   void Part(std::string path, OptionalNumber& number) {
-    // L2 caches of GPUs are up to 5 times as fast as their memory, tf32 8 times as float32.
-    constexpr double kLargestPart = 16;
     Optional(std::move(path), Dimension::kRatio, number);
     fields_.back().largest_ratio = kLargestPart;
   }
   void Shape(const std::string& at, ShapeParts& shape) {
-    // A size beyond all operations' would be another unit's number.
-    constexpr double kLargestHalf = 65536;
     for (const auto& [name, number] : {std::pair("half_m", &shape.half_m),
                                        {"half_n", &shape.half_n},
                                        {"half_k", &shape.half_k}}) {
@@ -127,6 +130,14 @@ void AddDevice(DeviceModel& device, FieldList& list) {
       list.Shape(type, of_type.shape);
     }
   }
+  for (ExpertNumbers& experts : device.experts) {
+    const std::string at = fmt::format("device.experts.{}.", Name(experts.dtype));
+    list.Required(at + "rate", Dimension::kRatio, experts.rate, kLargestPart);
+    list.Required(at + "half_m", Dimension::kRatio, experts.half_m, kLargestHalf);
+    list.Required(at + "memory", Dimension::kRatio, experts.memory, kLargestPart);
+    list.Required(at + "moving", Dimension::kRatio, experts.moving, kLargestPart);
+    list.Required(at + "start", Dimension::kTime, experts.start_ns);
+  }
   const bool launches = device.kind == DeviceKind::kGpu;
   list.Defaulted("device.launch_latency", Dimension::kTime, device.launch_latency_ns,
                  launches ? DefaultNumber{8, "us",
@@ -154,6 +165,8 @@ void AddLink(LinkLevel& link, FieldList& list) {
   list.Required(at + "latency", Dimension::kTime, link.latency_ns);
   list.Optional(at + "short_latency", Dimension::kTime, link.short_latency_ns);
   list.Defaulted(at + "efficiency", Dimension::kRatio, link.efficiency, {0.8, "1", kNoFit});
+  list.Optional(at + "in_switch", Dimension::kRatio, link.in_switch);
+  list.Optional(at + "in_switch_latency", Dimension::kTime, link.in_switch_latency_ns);
   list.Optional(at + "energy", Dimension::kByteEnergy, link.joules_per_byte);
 }
 
@@ -174,6 +187,12 @@ std::vector<MachineField> FieldsOf(MachineModel& machine) {
   }
   list.Defaulted("collectives.start", Dimension::kTime, machine.collectives.start_ns,
                  {8.4, "us", kNcclStart});
+  list.Optional("collectives.short_start", Dimension::kTime, machine.collectives.short_start_ns);
+  list.Optional("collectives.exchange_start", Dimension::kTime,
+                machine.collectives.exchange_start_ns);
+  list.Optional("collectives.exchange_short_part", Dimension::kRatio,
+                machine.collectives.exchange_short_part);
+  list.Optional("collectives.own_share", Dimension::kRatio, machine.collectives.own_share);
   list.Defaulted("collectives.chunk", Dimension::kBytes, machine.collectives.chunk_bytes,
                  {512, "KiB", kNcclChunk});
   list.Defaulted("collectives.short_part", Dimension::kRatio, machine.collectives.short_part,

@@ -64,6 +64,11 @@ std::int64_t MachineModel::DomainDevices(std::size_t level) const {
   return level == 0 ? 1 : links[level - 1].spans();
 }
 
+const ExpertNumbers* FindExperts(const DeviceModel& device, DType dtype) {
+  const auto at = std::ranges::find(device.experts, dtype, &ExpertNumbers::dtype);
+  return at == device.experts.end() ? nullptr : &*at;
+}
+
 const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class) {
   const auto at = std::ranges::find(device.classes, op_class, &ClassEfficiency::op_class);
   return at == device.classes.end() ? nullptr : &*at;

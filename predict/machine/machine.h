@@ -89,6 +89,15 @@ struct ClassEfficiency {
   std::vector<OfType> types;
 };
 
+// Of layers of experts whose products run grouped, by type (predict/simulator/expert_times.h has
+// the formula).
+struct ExpertNumbers {
+  DType dtype = DType::kUnknown;
+  SourcedNumber rate, half_m, memory;  // of the products, as of a class
+  SourcedNumber moving;                // part of the memory's bandwidth, of what moves tokens
+  SourcedNumber start_ns;
+};
+
 // What a device takes and how warm it gets (predict/simulator/power.h and thermal.h have the
 // formulas). All or nothing of a part: HasPower, HasClockCurve, HasThermal.
 struct PowerModel {
@@ -128,6 +137,7 @@ struct DeviceModel {
   // that it bounds.
   SourcedNumber gemm_efficiency, attention_efficiency, conv_efficiency, memory_efficiency;
   std::vector<ClassEfficiency> classes;  // each class at most once; empty: nothing is fitted
+  std::vector<ExpertNumbers> experts;    // each type at most once
   // From the call that launches to the start on an idle stream; the least time from one kernel's
   // start to the next one's on a busy stream. 0 where nothing is launched.
   SourcedNumber launch_latency_ns, kernel_least_ns;
@@ -168,13 +178,29 @@ struct LinkLevel {
   // With the protocol for short messages (NCCL's LL), which reaches a part of the bandwidth;
   // absent: there is none.
   OptionalNumber short_latency_ns;
-  SourcedNumber efficiency;        // what large messages reach of the bandwidth
+  SourcedNumber efficiency;  // what large messages reach of the bandwidth
+  // Where switches add (NVLink SHARP): part of the bandwidth at which a member's bytes go in and
+  // the sums come out, and what that takes besides. Both or neither.
+  OptionalNumber in_switch, in_switch_latency_ns;
   OptionalNumber joules_per_byte;  // that leaves a device by the link; of the device alone
 
   // Devices of one domain; 0: all.
   [[nodiscard]] std::int64_t spans() const {
     return devices ? static_cast<std::int64_t>(devices->value) : 0;
   }
+};
+
+// How well the numbers of a class meet the table of measurements that they were fitted to: medians
+// of |predicted / measured - 1| over rows.
+struct FitErrors {
+  std::string of_class;            // "gemm", "collective", … (docs/kernel_tables.md)
+  std::string type;                // "bfloat16"; "all" where types do not differ
+  std::int64_t rows = 0;           // that were fitted
+  double fitted = 0;               // of these rows
+  std::optional<double> error;     // of values left out of the fit; nothing: too few values
+  std::optional<double> constant;  // null model: one constant for all, likewise left out
+  std::string table;               // where the rows are from
+  bool operator==(const FitErrors&) const = default;
 };
 
 // What the fitted numbers of a machine were fitted to.
@@ -188,7 +214,14 @@ struct Calibration {
 [[nodiscard]] std::string Described(const Calibration& calibration);
 
 struct CollectiveModel {
-  SourcedNumber start_ns;     // of any collective, besides its messages
+  SourcedNumber start_ns;         // of any collective, besides its messages
+  OptionalNumber short_start_ns;  // with the protocol for short messages; absent: the same
+  // Of exchanges (all_to_all, gather, scatter, send, recv), which are other kernels; absent: as
+  // all.
+  OptionalNumber exchange_start_ns, exchange_short_part;
+  // Of a member's own share, which crosses no link: its time over that of a share that crosses the
+  // innermost one. Absent: it takes none.
+  OptionalNumber own_share;
   SourcedNumber chunk_bytes;  // that trees are cut into
   SourcedNumber short_part;   // of the bandwidth, what the protocol for short messages reaches
 };
@@ -204,6 +237,7 @@ struct MachineModel {
   std::vector<LinkLevel> links;  // innermost first
   CollectiveModel collectives;
   std::optional<Calibration> calibration;
+  std::vector<FitErrors> fits;  // by class and type; empty: nothing was fitted to tables
 
   // The position of a link in `links`; nothing if no link has the name.
   [[nodiscard]] std::optional<std::size_t> FindLink(std::string_view link) const;
@@ -220,6 +254,7 @@ struct MachineModel {
 // Of a class and type; nullptr where the file has none.
 [[nodiscard]] const ClassEfficiency* FindClass(const DeviceModel& device, OpClass op_class);
 [[nodiscard]] const ClassEfficiency::OfType* FindType(const ClassEfficiency& of_class, DType dtype);
+[[nodiscard]] const ExpertNumbers* FindExperts(const DeviceModel& device, DType dtype);
 // Products: what matrix units compute.
 [[nodiscard]] bool IsProduct(OpClass op_class);
 // What products of the class reach; nullptr of other classes, which compute element by element.

@@ -11,6 +11,7 @@
 #include "core/shown_text.h"
 #include "predict/machine/described_file.h"
 #include "predict/machine/fields.h"
+#include "predict/machine/fits_json.h"
 
 namespace reprise {
 namespace {
@@ -33,6 +34,8 @@ class Reader {
     REPRISE_TRY(ReadDevice());
     REPRISE_TRY(NameLinks());
     REPRISE_TRY(NameClasses());
+    REPRISE_TRY(NameExperts());
+    REPRISE_ASSIGN(machine_.fits, FitsOf(json_));
     REPRISE_TRY(ReadCalibration());
     std::vector<MachineField> fields = FieldsOf(machine_);
     for (MachineField& field : fields) {
@@ -150,6 +153,27 @@ class Reader {
     return {};
   }
 
+  // As classes: an entry for each type.
+  Status NameExperts() {
+    const Json& device = json_.at("device");
+    const auto experts = device.find("experts");
+    if (experts == device.end()) {
+      return {};
+    }
+    if (!experts->is_object()) {
+      return BadInput("device.experts: expected an object with one entry for each type");
+    }
+    for (const auto& [type, unused] : experts->items()) {
+      const DType dtype = ParseDType(type);
+      if (dtype == DType::kUnknown || Name(dtype) != type) {
+        return BadInput(
+            fmt::format("device.experts.{}: expected a type, as bfloat16", ShownText(type)));
+      }
+      machine_.device.experts.push_back({.dtype = dtype});
+    }
+    return {};
+  }
+
   Status ReadCalibration() {
     const auto calibration = json_.find("calibration");
     if (calibration == json_.end()) {
@@ -166,7 +190,8 @@ class Reader {
   Status ReadNumbers(const Json& object, const std::string& path) {
     for (const auto& [key, value] : object.items()) {
       const std::string at = path.empty() ? key : fmt::format("{}.{}", path, key);
-      if (at == "format" || at == "version" || std::ranges::find(kTexts, at) != std::end(kTexts)) {
+      if (at == "format" || at == "version" || at == "fits" ||
+          std::ranges::find(kTexts, at) != std::end(kTexts)) {
         continue;
       }
       if (const auto field = fields_.find(at); field != fields_.end()) {

@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "predict/machine/fields.h"
+#include "predict/machine/fits_json.h"
 #include "predict/machine/machine_file.h"
 
 namespace reprise {
@@ -53,6 +54,9 @@ MachineJson ToJson(const MachineModel& machine) {
     }
     at["source"] = Name(number->source);
     at["reference"] = number->reference;
+  }
+  if (!machine.fits.empty()) {
+    json["fits"] = FitsJson(machine.fits);
   }
   return json;
 }

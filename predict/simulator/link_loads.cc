@@ -67,6 +67,12 @@ class LoadList {
       AddMessages(level, domains, static_cast<double>(devices.size()));
       return;
     }
+    if (transfer_.algorithm == TransferAlgorithm::kInSwitch) {
+      for (const DomainMembers& domain : domains) {
+        AddBoth(level, domain, transfer_.bytes, transfer_.bytes);
+      }
+      return;
+    }
     const auto n = static_cast<double>(sorted_.size());
     const auto count = static_cast<double>(domains.size());
     double of_edge = transfer_.bytes;

@@ -39,6 +39,7 @@ struct TransferOnLinks {
 //           close a ring of the members in the order of their devices; broadcast and reduce S on
 //           the n−1 of a chain
 //   tree    2 S (S up, S down) on the n−1 edges
+//   in-switch  S of each member into the switches, and S back
 //   direct  all_to_all S/n between each two members, each way; gather, scatter S/n between each
 //           member and the root; send, recv S
 // Channels turn rings, chains and trees, so that links of one kind carry the mean: the edges that

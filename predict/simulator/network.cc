@@ -39,7 +39,8 @@ Result<SlowLink> ParseSlowLink(const std::string& text) {
 }
 
 std::string_view Name(TransferAlgorithm algorithm) {
-  constexpr std::array<std::string_view, 4> kNames = {"none", "ring", "tree", "direct"};
+  constexpr std::array<std::string_view, 5> kNames = {"none", "ring", "tree", "direct",
+                                                      "in_switch"};
   return kNames.at(static_cast<std::size_t>(algorithm));
 }
 

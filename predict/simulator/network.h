@@ -11,11 +11,17 @@
 //   tree        all_reduce      start + 2 Σ depth_l (α_l + c / B_l) + 2 (S − c) / min B_l
 //   direct      all_to_all, gather, scatter  start + α_top + max volume_l / B_l
 //               send, recv      start + α_top + S / min B_l
+//   in-switch   all_reduce      start + α_sum + S / B_sum, where the switches of the innermost link
+//               add (NVLink SHARP) and it joins all members; not of integers of 8 bits
 //
 // steps_l = d_l − d_(l+1), at the top d − 1; depth_0 = steps within the fullest node, depth_l =
 // log2 of the domains. These are the terms of NCCL's own model (NCCL 2.10 src/graph/tuning.cc), for
 // any number of levels. The protocol for short messages has other latencies and a part of the
-// bandwidth; of algorithms and protocols the fastest is taken, as NCCL does.
+// bandwidth, and may have another start, as the exchanges may; of algorithms and protocols the
+// fastest is taken, as NCCL does.
+//
+// A member's own share, S / n, crosses no link, but is moved all the same: where the machine has a
+// number c for it, c · S / n / B_0 is added to rings and exchanges (of a reduction once).
 //
 // Which links: inside a node a message crosses one level only, the one that joins both ends (the
 // links of a package do not lie on the way to another package). Outside it leaves by the node's
@@ -64,7 +70,7 @@ struct GroupShape {
   std::vector<LevelShape> levels;  // up to the level that joins all members; one member: none
 };
 
-enum class TransferAlgorithm : std::uint8_t { kNone, kRing, kTree, kDirect };
+enum class TransferAlgorithm : std::uint8_t { kNone, kRing, kTree, kDirect, kInSwitch };
 [[nodiscard]] std::string_view Name(TransferAlgorithm algorithm);
 
 struct TransferTime {
@@ -86,7 +92,9 @@ class Network {
   // belong to groups like this one, as far as the job has ranks there.
   [[nodiscard]] GroupShape ShapeOf(std::span<const std::int32_t> devices) const;
 
-  [[nodiscard]] TransferTime TimeOf(CommKind kind, double bytes, const GroupShape& shape) const;
+  // `dtype`: of the elements, where it is known; it decides only what switches can add.
+  [[nodiscard]] TransferTime TimeOf(CommKind kind, double bytes, const GroupShape& shape,
+                                    DType dtype = DType::kUnknown) const;
 
   [[nodiscard]] const MachineModel& machine() const { return machine_; }
   [[nodiscard]] std::size_t levels() const { return machine_.links.size(); }
@@ -118,11 +126,18 @@ class Network {
   [[nodiscard]] double GroupBandwidth(const GroupShape& shape, std::size_t level,
                                       std::int64_t senders) const;
   [[nodiscard]] double Latency(std::size_t level, bool short_protocol) const;
+  [[nodiscard]] double Start(bool short_protocol, bool exchange = false) const;
+  // Of the bandwidth, what the protocol reaches.
+  [[nodiscard]] double Part(bool short_protocol, bool exchange = false) const;
+  // What a member's own share takes; 0 where the machine has no number for it.
+  [[nodiscard]] double OwnShareNs(double bytes, const GroupShape& shape, double part) const;
   [[nodiscard]] bool HasShortProtocol(const GroupShape& shape) const;
 
   [[nodiscard]] TransferTime Ring(CommKind kind, double bytes, const GroupShape& shape,
                                   bool short_protocol) const;
   [[nodiscard]] TransferTime Tree(double bytes, const GroupShape& shape, bool short_protocol) const;
+  [[nodiscard]] bool SwitchesAdd(const GroupShape& shape, DType dtype) const;
+  [[nodiscard]] TransferTime InSwitch(double bytes, const GroupShape& shape) const;
   [[nodiscard]] TransferTime Direct(CommKind kind, double bytes, const GroupShape& shape,
                                     bool short_protocol) const;
   [[nodiscard]] std::pair<double, std::size_t> Narrowest(const GroupShape& shape,

@@ -66,7 +66,8 @@ TransferTime SetNetwork::TimeOf(const CommSpec& spec, std::int32_t rank) {
     const auto like = pair ? LinkSharing::kPairs : static_cast<std::uint32_t>(members.size());
     shape = shapes_.emplace(key, sharing_.ShapeOf(members, like)).first;
   }
-  return sharing_.network().TimeOf(spec.kind, BytesOf(spec, members.size()), shape->second);
+  return sharing_.network().TimeOf(spec.kind, BytesOf(spec, members.size()), shape->second,
+                                   spec.dtype);
 }
 
 SharedLinks::Route SetNetwork::RouteOf(const CommSpec& spec, std::int32_t rank,

@@ -43,6 +43,29 @@ double Network::Latency(std::size_t level, bool short_protocol) const {
   return short_protocol ? link.short_latency_ns->value : link.latency_ns.value;
 }
 
+double Network::Start(bool short_protocol, bool exchange) const {
+  const CollectiveModel& collectives = machine_.collectives;
+  const OptionalNumber& other =
+      short_protocol ? collectives.short_start_ns : collectives.exchange_start_ns;
+  return (short_protocol || exchange) && other ? other->value : collectives.start_ns.value;
+}
+
+double Network::Part(bool short_protocol, bool exchange) const {
+  const CollectiveModel& collectives = machine_.collectives;
+  const bool own = exchange && collectives.exchange_short_part;
+  return !short_protocol ? 1
+         : own           ? collectives.exchange_short_part->value
+                         : collectives.short_part.value;
+}
+
+double Network::OwnShareNs(double bytes, const GroupShape& shape, double part) const {
+  const OptionalNumber& share = machine_.collectives.own_share;
+  const double bandwidth = GroupBandwidth(shape, 0, 1) * part;
+  return share
+             ? share->value * bytes / static_cast<double>(shape.members) / bandwidth * kNsPerSecond
+             : 0;
+}
+
 bool Network::HasShortProtocol(const GroupShape& shape) const {
   for (std::size_t level = 0; level < shape.levels.size(); ++level) {
     if (!machine_.links[level].short_latency_ns) {
@@ -79,7 +102,7 @@ std::pair<double, std::size_t> Network::Narrowest(const GroupShape& shape,
       }
     }
   }
-  return {least * (short_protocol ? machine_.collectives.short_part.value : 1), narrowest};
+  return {least * Part(short_protocol), narrowest};
 }
 
 TransferTime Network::Ring(CommKind kind, double bytes, const GroupShape& shape,
@@ -89,7 +112,9 @@ TransferTime Network::Ring(CommKind kind, double bytes, const GroupShape& shape,
   const bool pipelined = kind == CommKind::kBroadcast || kind == CommKind::kReduce;
   const double chunk = std::min(machine_.collectives.chunk_bytes.value, bytes);
   double latency_ns = 0;
-  double alone_ns = machine_.collectives.start_ns.value;
+  const double start_ns =
+      Start(short_protocol) + (pipelined ? 0 : OwnShareNs(bytes, shape, Part(short_protocol)));
+  double alone_ns = start_ns;
   for (std::size_t level = 0; level < shape.levels.size(); ++level) {
     const auto steps = static_cast<double>(StepsAt(shape, level));
     latency_ns += steps * Latency(level, short_protocol);
@@ -98,16 +123,15 @@ TransferTime Network::Ring(CommKind kind, double bytes, const GroupShape& shape,
   }
   const double passes = kind == CommKind::kAllReduce ? 2 : 1;
   const double moved = pipelined ? bytes - chunk : passes * (n - 1) / n * bytes;
-  return Rounded(
-      machine_.collectives.start_ns.value + passes * latency_ns + moved / bandwidth * kNsPerSecond,
-      alone_ns, TransferAlgorithm::kRing, short_protocol, narrowest);
+  return Rounded(start_ns + passes * latency_ns + moved / bandwidth * kNsPerSecond, alone_ns,
+                 TransferAlgorithm::kRing, short_protocol, narrowest);
 }
 
 TransferTime Network::Tree(double bytes, const GroupShape& shape, bool short_protocol) const {
   const auto [bandwidth, narrowest] = Narrowest(shape, short_protocol);
   const double chunk = std::min(machine_.collectives.chunk_bytes.value, bytes);
   double latency_ns = 0;
-  double alone_ns = machine_.collectives.start_ns.value;
+  double alone_ns = Start(short_protocol);
   for (std::size_t level = 0; level < shape.levels.size(); ++level) {
     const bool top = level + 1 == shape.levels.size();
     const std::int64_t below = shape.levels[level].domains;
@@ -118,9 +142,23 @@ TransferTime Network::Tree(double bytes, const GroupShape& shape, bool short_pro
                   (Latency(level, short_protocol) + chunk / bandwidth * kNsPerSecond);
     alone_ns += 2 * static_cast<double>(depth) * Latency(level, short_protocol);
   }
-  return Rounded(machine_.collectives.start_ns.value + 2 * latency_ns +
-                     2 * (bytes - chunk) / bandwidth * kNsPerSecond,
-                 alone_ns, TransferAlgorithm::kTree, short_protocol, narrowest);
+  return Rounded(
+      Start(short_protocol) + 2 * latency_ns + 2 * (bytes - chunk) / bandwidth * kNsPerSecond,
+      alone_ns, TransferAlgorithm::kTree, short_protocol, narrowest);
+}
+
+bool Network::SwitchesAdd(const GroupShape& shape, DType dtype) const {
+  const bool narrow = dtype == DType::kInt8 || dtype == DType::kUInt8;
+  return shape.levels.size() == 1 && machine_.links.front().in_switch && !narrow;
+}
+
+TransferTime Network::InSwitch(double bytes, const GroupShape& shape) const {
+  const LinkLevel& link = machine_.links.front();
+  const double alone_ns = Start(false) + link.in_switch_latency_ns->value;
+  const double bandwidth =
+      GroupBandwidth(shape, 0, 1) / link.efficiency.value * link.in_switch->value;
+  return Rounded(alone_ns + bytes / bandwidth * kNsPerSecond, alone_ns,
+                 TransferAlgorithm::kInSwitch, false, 0);
 }
 
 // All messages at once: the level whose links have most to carry for their bandwidth.
@@ -128,6 +166,7 @@ TransferTime Network::Direct(CommKind kind, double bytes, const GroupShape& shap
                              bool short_protocol) const {
   const std::size_t top = shape.levels.size() - 1;
   const auto n = static_cast<double>(shape.members);
+  const double part = Part(short_protocol, true);
   double slowest_ns = -1;
   std::size_t narrowest = top;
   for (std::size_t level = 0; level <= top; ++level) {
@@ -145,19 +184,20 @@ TransferTime Network::Direct(CommKind kind, double bytes, const GroupShape& shap
     } else {
       volume = (joined - inside) / n * bytes;
     }
-    const double bandwidth = GroupBandwidth(shape, level, senders) *
-                             (short_protocol ? machine_.collectives.short_part.value : 1);
+    const double bandwidth = GroupBandwidth(shape, level, senders) * part;
     if (volume / bandwidth * kNsPerSecond > slowest_ns) {
       slowest_ns = volume / bandwidth * kNsPerSecond;
       narrowest = level;
     }
   }
-  const double alone_ns = machine_.collectives.start_ns.value + Latency(top, short_protocol);
+  const double alone_ns = Start(short_protocol, true) + Latency(top, short_protocol) +
+                          (kind == CommKind::kAllToAll ? OwnShareNs(bytes, shape, part) : 0);
   return Rounded(alone_ns + slowest_ns, alone_ns, TransferAlgorithm::kDirect, short_protocol,
                  narrowest);
 }
 
-TransferTime Network::TimeOf(CommKind kind, double bytes, const GroupShape& shape) const {
+TransferTime Network::TimeOf(CommKind kind, double bytes, const GroupShape& shape,
+                             DType dtype) const {
   if (shape.levels.empty()) {
     return {};
   }
@@ -174,6 +214,9 @@ TransferTime Network::TimeOf(CommKind kind, double bytes, const GroupShape& shap
       case CommKind::kBarrier:
         consider(Ring(CommKind::kAllReduce, bytes, shape, short_protocol));
         consider(Tree(bytes, shape, short_protocol));
+        if (!short_protocol && SwitchesAdd(shape, dtype)) {
+          consider(InSwitch(bytes, shape));
+        }
         break;
       case CommKind::kAllGather:
       case CommKind::kReduceScatter:

@@ -47,7 +47,7 @@ SOUND = {
     "reprise report": [{"RUN": "run"}, {"RUN": "run", "--output": "out.html"}, {"RUN": "set"}],
     "reprise compare": [{"RUN": "run"}, {"RUN": ["a=run", "b=run"], "--output": "out.html"}, {"RUN": ["a=set", "b=set"]}],
     "reprise devices": [{}],
-    "reprise list": [{"WHAT": "sources"}],
+    "reprise list": [{"WHAT": "sources"}, {"WHAT": "machines"}],
     "reprise bench": [{}],
     "reprise bench collectives": [{"COLLECTIVE": "all_reduce", "--minbytes": "1K", "--maxbytes": "1K", "--iters": "1", "--warmup_iters": "0"},
                                   {"COLLECTIVE": "all_reduce", "--minbytes": "1K", "--maxbytes": "1K", "--iters": "1", "--rounds": "1",

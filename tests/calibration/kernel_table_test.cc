@@ -111,7 +111,8 @@ TEST(TableColumns, Refusals) {
   };
   for (const Case& c : std::vector<Case>{
            {"\"version\": 1", "\"version\": 2", "expected an object with \"format\""},
-           {"\"gemm\"", "\"moe\"", "class: expected gemm or attention"},
+           {"\"gemm\"", "\"moe\"",
+            "class: expected gemm, attention, reduction, experts, collective"},
            {"\"unit\": \"us\"", "\"unit\": \"min\"", "unit: expected ns, us, ms or s"},
            {"\"k\": \"k\", ", "", "columns.k is missing"},
            {"\"k\": \"k\"", "\"k\": \"k\", \"q\": \"q\"", "columns.q is unknown"},
@@ -208,7 +209,7 @@ TEST(TableFit, AnErrorThatCannotBeMeasuredIsNone) {
   ASSERT_TRUE(fit) << fit.error().message;
   EXPECT_FALSE(fit->errors[0].left_out);
   EXPECT_FALSE(fit->errors[0].constant);
-  EXPECT_THAT(fit->of_class.parts.rate->reference, HasSubstr("of these rows"));
+  EXPECT_THAT(fit->of_class.parts.rate->reference, HasSubstr("made.csv"));
 }
 
 TEST(TableFit, Refusals) {

@@ -192,6 +192,43 @@ class CalibrateTest(ProgramTest):
                                         "--force")["watts"])
         self.assertEqual(json.loads(fitted.read_text())["device"]["power"]["idle"]["source"], "default")
 
+    def test_collectives_calibrate_and_jobs_are_predicted(self):
+        table, fitted = self.dir / "nccl.csv", self.dir / "fitted.json"
+        rows = ["operation,members,bytes,type,time_us"]
+        for members in (2, 4, 8):
+            for power in range(10, 31):
+                size, edges = 2 ** power, members - 1
+                passes = {"all_gather": 1, "all_reduce": 2}
+                for operation, count in passes.items():
+                    moved = count * edges / members * size
+                    us = min(30 + count * edges * 2 + moved / 100e3, 9 + count * edges + moved / 25e3)
+                    rows.append(f"{operation},{members},{size},bfloat16,{us:.6g}")
+        table.write_text("\n".join(rows) + "\n")
+        done = self.run_program("calibrate", table, "--machine", "a100-hgx", "--numbers-of", "h100-hgx", "-o", fitted)
+        self.assertRegex(done.stdout, r"collective +all_reduce +63 ")
+        self.assertRegex(done.stdout, r"peaks +other")
+        machine = json.loads(fitted.read_text())
+        self.assertAlmostEqual(machine["links"]["nvlink"]["efficiency"]["value"], 100 / 300, delta=0.02)
+        self.assertAlmostEqual(machine["collectives"]["short_start"]["value"], 9000, delta=500)
+        self.assertEqual({(fit["class"], fit["type"], fit["rows"]) for fit in machine["fits"] if fit["table"] == "nccl.csv"},
+                         {("collective", "all_reduce", 63), ("collective", "all_gather", 63)})
+        # The other classes' fits are the machine's own, and a job waits longer for such a network.
+        self.assertIn("gemm", {fit["class"] for fit in machine["fits"]})
+        job = ["predict", "llama3-8b", "--tp", 8, "--pp", 1, "--dp", 1, "--machine"]
+        self.assertGreater(self.run_json(*job, fitted)["step_time_ns"], self.run_json(*job, "a100-hgx")["step_time_ns"])
+
+    def test_errors_of_the_built_in_machines(self):
+        rows = self.run_json("list", "machines", "--errors")["errors"]
+        machines = {machine["name"]: machine for machine in self.run_json("list", "machines")["machines"]}
+        self.assertGreater(len(rows), 20)
+        for row in rows:
+            fits = machines[row["name"]]["fits"]
+            self.assertIn({key: row[key] for key in fits[0]}, fits)
+            self.assertLess(row["error"], row["constant"])
+        shown = self.run_program("list", "machines", "--errors").stdout
+        self.assertEqual(len(shown.splitlines()), len(rows) + 3)
+        self.run_program("list", "models", "--errors", expect=2)
+
     def test_refused_tables(self):
         out = self.dir / "out.json"
         table, again = self.product_table(), self.product_table("again.csv.gz")
@@ -211,6 +248,8 @@ class CalibrateTest(ProgramTest):
                 ([broken, *h100], 3, ["broken.csv: line 2", "time_us is '0'"]),
                 ([negative, *h100], 3, ["negative.csv: line 2", "watts is '-5'"]),
                 ([table, *h100, "--columns", columns], 3, ["columns.json", "reprise-table-columns"]),
+                ([self.dir / "captures", *h100, "--numbers-of", "h200-hgx"], 2, ["--numbers-of is for tables"]),
+                ([table, *h100, "--numbers-of", "h300-hgx"], 3, ["no machine 'h300-hgx'"]),
                 ([table, "--machine", self.cpus()], 3, ["gemm.csv.gz: line 2", "has no rate for products of bfloat16"]),
         ]:
             with self.subTest(args=args):

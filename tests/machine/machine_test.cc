@@ -485,7 +485,7 @@ TEST(Override, AGivenEfficiencyHasAnEffect) {
   EXPECT_TRUE(gemm_given[1].parts.rate);  // of attention
   for (const ClassEfficiency& of_class : with("device.efficiency.memory=0.5")) {
     EXPECT_FALSE(of_class.parts.memory);
-    EXPECT_TRUE(of_class.parts.rate);
+    EXPECT_EQ(of_class.parts.rate.has_value(), IsProduct(of_class.op_class));
   }
   const std::vector<ClassEfficiency> class_given = with("device.classes.gemm.rate=0.5");
   EXPECT_DOUBLE_EQ(class_given[0].parts.rate->value, 0.5);

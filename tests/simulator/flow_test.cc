@@ -276,6 +276,12 @@ TEST(LinkLoads, AreWhatAlphaBetaTakesTimeFor) {
         if (time.algorithm == TransferAlgorithm::kTree) {
           continue;  // its first chunk takes longer
         }
+        if (time.algorithm == TransferAlgorithm::kInSwitch) {
+          for (const LinkLoad& load : LoadsOf(network, {kind, time.algorithm, kBytes, devices})) {
+            EXPECT_EQ(load.bytes, kBytes);  // the switches add more slowly than links carry
+          }
+          continue;
+        }
         double longest_ns = 0;
         for (const LinkLoad& load : LoadsOf(network, {kind, time.algorithm, kBytes, devices})) {
           longest_ns = std::max(longest_ns, load.bytes / CapacityOf(network, load.link) * 1e9);

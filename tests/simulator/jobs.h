@@ -196,6 +196,11 @@ inline MachineModel Ideal() {
   machine.device.vector_flops_per_second[static_cast<int>(RateFormat::kFloat32)]->value = 1e9;
   machine.device.kernel_least_ns.value = machine.device.launch_latency_ns.value = 0;
   machine.host.launch_ns.value = machine.collectives.start_ns.value = 0;
+  for (OptionalNumber* const number :
+       {&machine.collectives.short_start_ns, &machine.collectives.exchange_start_ns,
+        &machine.collectives.exchange_short_part, &machine.collectives.own_share}) {
+    number->reset();
+  }
   for (LinkLevel& link : machine.links) {
     link.latency_ns.value = link.short_latency_ns->value = 0;
   }
