@@ -2,6 +2,7 @@
 // ones, of devices that the innermost link joins.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/result.h"
