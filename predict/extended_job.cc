@@ -60,6 +60,14 @@ bool IsLine(const std::array<Number, kJobs>& values) {
   return true;
 }
 
+// As far as both have operations.
+bool EndAlike(const Prediction& a, const Prediction& b) {
+  return std::ranges::equal(a.last_starts, b.last_starts, [](const auto& x, const auto& y) {
+    const auto common = static_cast<std::ptrdiff_t>(std::min(x.size(), y.size()));
+    return std::equal(x.begin(), x.begin() + common, y.begin());
+  });
+}
+
 // The fields of predictions of small jobs, and of the one that is extended.
 class Extension {
  public:
@@ -104,7 +112,8 @@ class Extension {
     return std::ranges::all_of(small_, [this](const Prediction& of) {
       const auto& power = of.power;
       const auto& last = small_.back();
-      return of.classes == last.classes && of.memory.has_value() == last.memory.has_value() &&
+      return of.classes == last.classes && EndAlike(of, last) &&
+             of.memory.has_value() == last.memory.has_value() &&
              (!of.memory || of.memory->classes.size() == last.memory->classes.size()) &&
              power.has_value() == last.power.has_value() &&
              (!power ||

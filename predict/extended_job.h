@@ -17,12 +17,12 @@ namespace reprise {
 // Predicts a job with all its micro-batches.
 using PredictWhole = std::function<Result<Prediction>(const Workload& workload)>;
 
-// From four jobs with few micro-batches whose differences are equal, to the nanosecond and byte; but
-// that a stage's small lead is used up later may move up to a thousandth of the step between
-// transfers alone and waiting.
-// Nothing: the job has few itself, several steps, or differences that are not equal (tokens that
-// choose experts anew in each micro-batch, power or heat that lowers clocks).
-// Temperatures follow the thermal model of `device`, to a hundred-thousandth.
+// From four jobs with few micro-batches whose differences are equal, to the nanosecond and byte,
+// and whose last operations start as long before the end (Prediction::last_starts): no stage has a
+// lead that more micro-batches would use up. Nothing: the job has few itself, several steps, or
+// differences that are not equal (tokens that choose experts anew in each micro-batch, power or
+// heat that lowers clocks). Temperatures follow the thermal model of `device`, to a
+// hundred-thousandth.
 [[nodiscard]] Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
                                                                 const DeviceModel& device,
                                                                 const PredictWhole& predict);

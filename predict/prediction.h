@@ -112,6 +112,9 @@ struct Prediction {
   std::int64_t exposed_communication_ns = 0, bubble_ns = 0;
   // Their sums over ranks and steps, which are whole numbers.
   double exposed_sum_ns = 0, bubble_sum_ns = 0;
+  // By class of ranks, of a job that may be extended: hashes of how long before the step's end its
+  // last 1, 2, 4, … operations start. Equal with other micro-batches: the schedule is periodic.
+  std::vector<std::vector<std::uint64_t>> last_starts;
   std::optional<double> mfu, hfu;
   std::int64_t tokens = 0, samples = 0;  // of one step of a job; 0: not known
   // Sums over ranks and steps.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -80,6 +81,31 @@ void IdleTimes::AddRank(const Graph& graph, const Counts& counts, const Schedule
   bubble_ns += weight * static_cast<double>(schedule.makespan_ns - busy_ns);
 }
 
+namespace {
+// Prediction::last_starts of one class.
+std::vector<std::uint64_t> LastStarts(const Graph& program, const Counts& counts,
+                                      const Schedule& schedule, std::uint32_t first) {
+  // FNV-1a, of whole numbers.
+  std::uint64_t hash = 14695981039346656037U;
+  constexpr std::uint64_t kPrime = 1099511628211U;
+  std::vector<std::uint64_t> hashes;
+  std::uint64_t count = 0;
+  for (Graph::Index i = program.size(); i-- > 0;) {
+    if (counts(program, i)) {
+      const std::int64_t before_end_ns = schedule.makespan_ns - schedule.start_ns[first + i];
+      hash = (hash ^ static_cast<std::uint64_t>(before_end_ns)) * kPrime;
+      if (std::has_single_bit(++count)) {
+        hashes.push_back(hash);
+      }
+    }
+  }
+  if (!hashes.empty()) {
+    hashes.pop_back();  // at least half of the operations are not counted: the pipeline fills up
+  }
+  return hashes;
+}
+}  // namespace
+
 // The capture names its device, not its nodes: where the target has the same device, it is taken to
 // be the target's machine, so that nothing changes but what the user sets.
 Status SetSimulation::FindSource(const SimulatedSet& set) {
@@ -148,6 +174,9 @@ Result<ClassSimulation> SetSimulation::ModelClasses(const ProgramSet& set, const
     const Graph& program = set.programs[own.program];
     idle_.AddRank(program, counts, simulated.schedule, own.first_node, own_ns, own.ranks);
     machine_.power.AddRank(program, own.first_node);
+    if (known_ != nullptr) {
+      last_starts_.push_back(LastStarts(program, counts, simulated.schedule, own.first_node));
+    }
     for (Graph::Index i = 0; i < program.size(); ++i) {
       const OperatorWork of_node = work(program, i);
       FindTypeWithoutRate(machine_.options.to->device, of_node);

@@ -80,6 +80,7 @@ class SetSimulation {
   // Known afterwards.
   std::optional<TracedMemory> traced_;  // of a set without job facts
   IdleTimes idle_;
+  std::vector<std::vector<std::uint64_t>> last_starts_;
   std::int64_t steps_ = 1;
   std::optional<std::int64_t> step_ns_;  // of the longest rank, mean of the steps; RunFolded
   double products_at_peak_ns_ = 0;       // of all ranks and steps

@@ -155,6 +155,7 @@ Result<Prediction> SetSimulation::Predict(const std::string& run) const {
     prediction.captured_on = machine_.options.from->name;
   }
   const double of_each = std::max(idle_.ranks, 1.0) * static_cast<double>(steps_);
+  prediction.last_starts = last_starts_;
   prediction.exposed_sum_ns = idle_.exposed_ns;
   prediction.bubble_sum_ns = idle_.bubble_ns;
   prediction.exposed_communication_ns = std::llround(idle_.exposed_ns / of_each);
