@@ -147,8 +147,6 @@ Result<std::vector<FittedTable>> FitTables(const MachineModel& machine,
 }
 
 void TakeTables(std::span<const FittedTable> tables, MachineModel& machine) {
-  std::string names;
-  double rows = 0;
   for (const FittedTable& fitted : tables) {
     if (fitted.of_class) {
       TakeClass(*fitted.of_class, machine.device);
@@ -159,15 +157,6 @@ void TakeTables(std::span<const FittedTable> tables, MachineModel& machine) {
       machine.links.front() = fitted.collectives->link;
     }
     TakeErrors(fitted, machine);
-    names += (names.empty() ? "" : ", ") + fitted.table.name;
-    for (const TableErrors& errors : fitted.errors) {
-      rows += static_cast<double>(errors.rows);
-    }
-  }
-  if (!tables.empty() && !machine.calibration) {
-    machine.calibration = {
-        .on = names,
-        .points = SourcedNumber{rows, "1", NumberSource::kMeasured, "rows: shape and type"}};
   }
 }
 
