@@ -102,8 +102,11 @@ TEST_P(BuiltInMachine, HasDenseRates) {
   const double expected = GetParam().starts_with("v100")    ? 125e12
                           : GetParam().starts_with("a100")  ? 312e12
                           : GetParam().starts_with("b200")  ? 2250e12
+                          : GetParam().starts_with("gb200") ? 2500e12
+                          : GetParam().starts_with("l40s")  ? 362e12
+                          : GetParam().starts_with("t4")    ? 65e12
                           : GetParam().starts_with("mi250") ? 181e12
-                          : GetParam().starts_with("mi300") ? 1307e12
+                          : GetParam().starts_with("mi3")   ? 1307e12
                                                             : 989e12;
   EXPECT_NEAR(PeakRate(machine.device, DType::kFloat16, true, false)->value, expected,
               0.001 * expected);
@@ -130,7 +133,7 @@ TEST_P(BuiltInMachine, AgreesWithTheTableOfDevices) {
     most = std::max(most, rate ? rate->value : 0);
   }
   // Half of FP4, which Reprise has no type for, in the table.
-  const double factor = GetParam() == "b200-hgx" ? 2 : 1;
+  const double factor = GetParam().find("b200") != std::string::npos ? 2 : 1;
   EXPECT_NEAR(most * factor, peak->tera_flops * 1e12, 0.002 * most * factor);
   EXPECT_NEAR(machine.device.memory_bytes_per_second.value, peak->gb_per_s * 1e9,
               0.006 * peak->gb_per_s * 1e9);
@@ -144,9 +147,10 @@ INSTANTIATE_TEST_SUITE_P(All, BuiltInMachine, ::testing::ValuesIn(MachineNames()
                          });
 
 TEST(Catalogue, HasTheMachinesOfThePage) {
-  EXPECT_THAT(MachineNames(),
-              ::testing::IsSupersetOf({"v100-dgx", "a100-hgx", "h100-hgx", "h100-study",
-                                       "h200-study", "b200-hgx", "mi250-study", "mi300x-8"}));
+  EXPECT_THAT(MachineNames(), ::testing::IsSupersetOf(
+                                  {"v100-dgx", "a100-hgx", "h100-hgx", "h100-study", "h200-study",
+                                   "b200-hgx", "mi250-study", "mi300x-8", "a100-40gb", "gh200",
+                                   "gb200-nvl72", "l40s", "t4", "mi325x-8"}));
 }
 
 TEST(Catalogue, FindsMachinesByTheNameInACapture) {
@@ -154,6 +158,11 @@ TEST(Catalogue, FindsMachinesByTheNameInACapture) {
   EXPECT_THAT(MachinesOfDevice("AMD Instinct MI300X VF"), ::testing::ElementsAre("mi300x-8"));
   EXPECT_THAT(MachinesOfDevice("NVIDIA H100 80GB HBM3"),
               ::testing::ElementsAre("h100-hgx", "h100-study"));
+  EXPECT_THAT(MachinesOfDevice("NVIDIA GH200 480GB"), ::testing::ElementsAre("gh200"));
+  EXPECT_THAT(MachinesOfDevice("NVIDIA GB200"), ::testing::ElementsAre("gb200-nvl72"));
+  EXPECT_THAT(MachinesOfDevice("NVIDIA B200"), ::testing::ElementsAre("b200-hgx"));
+  EXPECT_THAT(MachinesOfDevice("NVIDIA H200"), ::testing::ElementsAre("h200-hgx", "h200-study"));
+  EXPECT_THAT(MachinesOfDevice("NVIDIA A100-SXM4-40GB"), ::testing::ElementsAre("a100-40gb"));
   EXPECT_THAT(MachinesOfDevice("NVIDIA GeForce RTX 2080 Ti"), ::testing::IsEmpty());
 }
 
