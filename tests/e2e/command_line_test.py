@@ -89,7 +89,7 @@ class Manual(program.ProgramTest):
 class Help(program.ProgramTest):
     # What each stands for; a command's own is named once.
     POSITIONALS = {"CAPTURE", "SET", "RUN", "JOB", "OUTPUT", "PACKAGE", "KEYS", "COMMAND", "COLLECTIVE", "SHELL", "WHAT"}
-    MOST_COLUMNS = 120
+    MOST_COLUMNS = 132  # the registries of `list` are one line
 
     def commands(self):
         script = self.run_program("completion", "bash").stdout
@@ -142,9 +142,10 @@ class Completion(program.ProgramTest):
         self.assertEqual(self.offered("reprise", "replay", "--group-sizes", "=", "k"), {"keep"})
         self.assertEqual(self.offered("reprise", "list", ""),
                          {"kernels", "backends", "collectives", "algorithms", "formats", "models", "schedules", "parallelisms",
-                          "machines", "sweeps", "sources"})
+                          "machines", "stacks", "sweeps", "sources"})
         self.assertLessEqual({"-o", "--output", "--force"}, self.offered("reprise", "convert", "dir", "-"))
         self.assertIn("h100-hgx", self.offered("reprise", "simulate", "set", "--machine", ""))
+        self.assertIn("torch-eager", self.offered("reprise", "predict", "llama3-8b", "--stack", ""))
         self.assertIn("llama3-70b", self.offered("reprise", "predict", "llama"))
         self.assertLessEqual({"shapes", "critical-path"}, self.offered("reprise", "report", "run", "--section", ""))
         # Names of files, which bash itself completes.
