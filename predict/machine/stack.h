@@ -21,7 +21,7 @@ struct OfDevices {
 // A value; immutable once read. What a file lacks is absent, and changes nothing.
 struct SoftwareStack {
   std::string name, about;
-  std::string file;                  // where it was read
+  std::string file;  // where it was read
   // Rate of the stack's kernels over the machine's.
   std::vector<OfDevices> products, attention;
   // Time of norms, point-wise operators and copies, over that of moving their operands once at what
