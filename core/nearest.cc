@@ -64,16 +64,13 @@ std::string DidYouMean(std::string_view given, const std::vector<std::string>& k
 
 std::string NameHint(std::string_view given, const std::vector<std::string>& known) {
   constexpr std::size_t kMinOfBeginning = 3;
-  std::string hint = DidYouMean(given, known);
-  if (!hint.empty() || given.size() < kMinOfBeginning) {
-    return hint;
-  }
+  std::string hint;
   for (const std::string& name : known) {
-    if (EditDistance(name.substr(0, given.size()), given) == 0) {
+    if (given.size() >= kMinOfBeginning && EditDistance(name.substr(0, given.size()), given) == 0) {
       hint += (hint.empty() ? "; did you mean " : " or ") + name;
     }
   }
-  return hint.empty() ? hint : hint + "?";
+  return hint.empty() ? DidYouMean(given, known) : hint + "?";
 }
 
 }  // namespace reprise

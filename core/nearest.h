@@ -27,8 +27,8 @@ template <HasNames Enum>
   return DidYouMean(given, std::vector<std::string>(kNamesOf<Enum>.begin(), kNamesOf<Enum>.end()));
 }
 
-// As DidYouMean; where no name is near, those that begin with what was given, if that has three
-// letters or more: "; did you mean h100-hgx or h100-study?".
+// The names that begin with what was given, if that has three letters or more: "; did you mean
+// h100-hgx or h100-study?". Else as DidYouMean.
 [[nodiscard]] std::string NameHint(std::string_view given, const std::vector<std::string>& known);
 
 }  // namespace reprise

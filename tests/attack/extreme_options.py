@@ -205,7 +205,10 @@ class Worse:
             grows = any(word in path for word in ("latency", "time", ".start", ".half_", ".waves"))
             worse = ["--set", f"{path}={value * factor if grows else value / factor!r}"]
         if tuple(base) not in self.steps:
-            self.steps[tuple(base)] = json.loads(child.run([self.program, *base], child.GRACE_S, cwd=self.folder).stdout)["step_time_ns"]
+            done = child.run([self.program, *base], child.GRACE_S, cwd=self.folder)
+            if done.code in (2, 3):  # a machine without temperatures has no steady state
+                return "clean error", " ".join(base), done.output
+            self.steps[tuple(base)] = json.loads(done.stdout)["step_time_ns"]
         done = child.run([self.program, *base, *worse], child.GRACE_S, cwd=self.folder)
         did = f"{' '.join(base)} {' '.join(worse)}"
         if child.verdict_of(done) or done.code not in (0, 2, 3):
