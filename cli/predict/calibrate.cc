@@ -298,6 +298,7 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
   }
   TakeTables(fitted_tables, machine);
   std::vector<KernelTable> with_watts;
+  with_watts.reserve(fitted_tables.size());
   for (const FittedTable& fitted : fitted_tables) {
     with_watts.push_back(fitted.table);
   }

@@ -85,6 +85,7 @@ class StackReader {
       return BadInput(fmt::format("{}: expected an object", name));
     }
     std::vector<std::string> keys;
+    keys.reserve(members.size());
     for (const Member& member : members) {
       keys.emplace_back(member.key);
     }

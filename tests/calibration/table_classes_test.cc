@@ -1,5 +1,6 @@
 // Tables of collectives, expert layers and reductions: read, fitted to known numbers, and all
 // classes' bad input.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -335,7 +336,7 @@ TEST(TableClasses, RefusedFitsOfAFile) {
            {"3", "fits: expected a list"},
            {"[3]", "fits[0]: expected an object"},
            {"[{\"class\": \"gemm\"}]", "fits[0].type: expected a text"},
-           {"[" + entry + "," + entry + "]", "gemm of t stands twice"},
+           {fmt::format("[{0},{0}]", entry), "gemm of t stands twice"},
            {R"([{"class": "c", "type": "t", "table": "x", "rows": 0, "fitted": 0}])", "rows"},
            {R"([{"class": "c", "type": "t", "table": "x", "rows": 2, "fitted": -1}])",
             "fits[0].fitted"},

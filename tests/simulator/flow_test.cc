@@ -54,6 +54,7 @@ TEST(Flow, IncastTakesAsLongAsTheReceiversLink) {
   Program sender;
   sender.Send(0, kMillion);
   const Program idle;
+  programs.reserve(kRanks);
   for (std::int32_t rank = 0; rank < kRanks; ++rank) {
     programs.push_back((rank == 0 ? receiver : rank % 8 == 0 ? sender : idle).Build());
   }
@@ -92,6 +93,7 @@ TEST(Flow, RatesChangeWhenTransfersComeAndGo) {
 TEST(Flow, TheDryRunOfTheNewTimesIsTheSchedule) {
   const Layout layout{.tp = 2, .pp = 4, .dp = 8, .micro_batches = 3};
   std::vector<Graph> programs;
+  programs.reserve(layout.pp);
   for (std::int32_t p = 0; p < layout.pp; ++p) {
     programs.push_back(Stage(layout, p, 1'000'000'000 + 1000 * p, 8 << 20));
   }
@@ -398,6 +400,7 @@ TEST(Events, AreTheDryRunWhereNothingIsSlowed) {
     const Layout layout{1 + static_cast<std::int32_t>(random() % 2), 2, 3, 2};
     const auto bytes = static_cast<std::int64_t>(random() % kMillion);
     std::vector<Graph> programs;
+    programs.reserve(layout.pp);
     for (std::int32_t p = 0; p < layout.pp; ++p) {
       programs.push_back(Stage(layout, p, 1'000'000 + random() % 1000, bytes));
     }
