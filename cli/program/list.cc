@@ -97,22 +97,19 @@ Json NamesWithHelp(const Entries& entries) {
 Json Schedules() { return NamesWithHelp(BuiltinSchedules()); }
 Json Parallelisms() { return NamesWithHelp(BuiltinParallelisms()); }
 
-Json Stacks() {
+// Of built-in files; tests/machine reads every one.
+template <typename Load>
+Json NamesWithAbout(const std::vector<std::string>& names, const Load& load) {
   Json rows = Json::array();
-  for (const std::string& name : StackNames()) {
-    const Result<SoftwareStack> stack = LoadStack(name);  // tests/machine reads every one
-    rows.push_back({{"name", name}, {"help", stack ? stack->about : stack.error().message}});
+  for (const std::string& name : names) {
+    const auto read = load(name);
+    rows.push_back({{"name", name}, {"help", read ? read->about : read.error().message}});
   }
   return rows;
 }
-
+Json Stacks() { return NamesWithAbout(StackNames(), LoadStack); }
 Json Machines() {
-  Json rows = Json::array();
-  for (const std::string& name : MachineNames()) {
-    const Result<MachineModel> machine = LoadMachine(name);  // tests/machine reads every one
-    rows.push_back({{"name", name}, {"help", machine ? machine->about : machine.error().message}});
-  }
-  return rows;
+  return NamesWithAbout(MachineNames(), [](const std::string& name) { return LoadMachine(name); });
 }
 
 // Every number, with unit, source and reference.

@@ -31,8 +31,8 @@ struct FittedTable {
                                                          const MachineModel* other);
 
 // The tables' numbers instead of the machine's own, but for the rate of attention's backward, which
-// tables do not have; and their errors (`fits`). Not `calibration`: a capture's or
-// step's software is in what is fitted to it, a table's is one kernel.
+// tables do not have; and their errors (`fits`). A table says nothing of a job's software, so that
+// the machine gets no `calibration`.
 void TakeTables(std::span<const FittedTable> tables, MachineModel& machine);
 
 // `machine` with the efficiencies of `other`: those of classes, of expert layers, of collectives,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "core/nearest.h"
 #include "core/shown_text.h"
@@ -140,6 +141,15 @@ ClassEfficiency& ClassOf(DeviceModel& device, OpClass op_class) {
              : device.classes.emplace_back(ClassEfficiency{.op_class = op_class});
 }
 
+// Whether --set says what the class reaches: then no stack changes it.
+bool IsGiven(const DeviceModel& device, OpClass op_class) {
+  const ClassEfficiency* const of_class = FindClass(device, op_class);
+  const SourcedNumber& reached = of_class != nullptr && of_class->parts.rate
+                                     ? *of_class->parts.rate
+                                     : *MatrixEfficiency(device, op_class);
+  return reached.source == NumberSource::kGiven;
+}
+
 // The product rests on the worse of both sources.
 void Scale(OptionalNumber& number, double by, const SourcedNumber& of_stack) {
   if (!number || number->source == NumberSource::kGiven) {
@@ -200,7 +210,7 @@ void ApplyStack(const SoftwareStack& stack, DeviceModel& device) {
   const auto scale_rate = [&](OpClass op_class, const SourcedNumber& of_device,
                               const std::vector<OfDevices>& rows) {
     const SourcedNumber* const rate = FindOf(rows, device);
-    if (rate != nullptr && of_device.source != NumberSource::kGiven) {
+    if (rate != nullptr && !IsGiven(device, op_class)) {
       ScaleClass(ClassOf(device, op_class), &ReachedParts::rate, of_device, rate->value, *rate);
     }
   };
@@ -216,9 +226,11 @@ void ApplyStack(const SoftwareStack& stack, DeviceModel& device) {
 
 std::string ChangesText(const SoftwareStack& stack, const DeviceModel& device) {
   std::vector<std::string> changes;
-  for (const auto& [name, rows] :
-       {std::pair("products", &stack.products), std::pair("attention", &stack.attention)}) {
-    if (const SourcedNumber* const rate = FindOf(*rows, device)) {
+  for (const auto& [name, op_class, rows] :
+       {std::tuple("products", OpClass::kGemm, &stack.products),
+        std::tuple("attention", OpClass::kAttention, &stack.attention)}) {
+    const SourcedNumber* const rate = FindOf(*rows, device);
+    if (rate != nullptr && !IsGiven(device, op_class)) {
       changes.push_back(fmt::format("{} at {:g} of the device's rate", name, rate->value));
     }
   }

@@ -107,6 +107,8 @@ TEST(Stacks, LeaveWhatIsGiven) {
   ApplyStack(*stack, device);
   EXPECT_EQ(Rate(device, OpClass::kAttention), 0.6);
   EXPECT_EQ(Rate(device, OpClass::kGemm), 0.8);
+  // Nor is it said to be changed.
+  EXPECT_EQ(ChangesText(*stack, device), "norms, point-wise operators and copies 2 times as long");
 }
 
 TEST(Stacks, WhatAFileLacksChangesNothing) {
