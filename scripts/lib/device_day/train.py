@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[2] / "report" / "python")]
+sys.path[:0] = [str(HERE), str(HERE / ".." / ".." / ".." / "report" / "python")]  # of a pack, or of the sources
 import reprise_capture  # noqa: E402
 
 WARMUP, TIMED = 10, 20
