@@ -13,13 +13,17 @@ constexpr double kPairFlops = 5;
 
 // Aligned at the first query and key, or at the last: flash attention's own operators, and mask
 // type 2 of the memory-efficient ones.
-double PairsOf(const OpCall& call, const ArgumentPlaces& places, double queries, double keys) {
+double PairsOf(const OpCall& call, const ArgumentPlaces& places, double queries, double keys,
+               std::int64_t window) {
   const double causal = places.Number(call, "causal", 0);
   if (causal == 0) {
     return queries * keys;
   }
   const bool by_last = places.Has("causal_by_last") || (places.Has("tokens_first") && causal == 2);
-  return CausalPairs(queries, keys, by_last ? keys - queries : 0);
+  const double shift = by_last ? keys - queries : 0;
+  const double seen = CausalPairs(queries, keys, shift);
+  return window == 0 ? seen
+                     : seen - CausalPairs(queries, keys, shift - static_cast<double>(window));
 }
 
 }  // namespace
@@ -40,8 +44,12 @@ std::optional<Cost> Attention(const OpCall& call) {
     const Value& value = call.Argument(static_cast<std::size_t>(at));
     if (call.InputTensor(static_cast<std::size_t>(at)) != nullptr ||
         value.AsNumber<double>(-1) >= 0) {
-      return std::nullopt;  // lengths, slopes, windows
+      return std::nullopt;  // lengths, slopes
     }
+  }
+  const auto window = AttentionWindow(call);
+  if (!window) {
+    return std::nullopt;
   }
   const std::size_t tokens = places.Has("tokens_first") ? 1 : 2;
   const auto extent = [](const TensorDesc* t, std::size_t d) {
@@ -49,7 +57,8 @@ std::optional<Cost> Attention(const OpCall& call) {
   };
   const double queries = extent(q, tokens);
   const double keys = extent(k, tokens);
-  const double pairs = PairsOf(call, places, queries, keys) * extent(q, 0) * extent(q, 3 - tokens);
+  const double pairs =
+      PairsOf(call, places, queries, keys, *window) * extent(q, 0) * extent(q, 3 - tokens);
   const double e = extent(q, 3);
   const double value = extent(v, 3);
   const TensorDesc* mask = places.Tensor(call, "mask");

@@ -71,4 +71,18 @@ double CausalPairs(double queries, double keys, double shift) {
          SumTo(shift - keys);
 }
 
+std::optional<std::int64_t> AttentionWindow(const OpCall& call) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  const double left = places.Number(call, "left", -1);
+  const double right = places.Number(call, "right", -1);
+  if (left < 0 && right < 0) {
+    return 0;
+  }
+  const bool causal = places.Number(call, "causal", 0) != 0;
+  if (!causal || right > 0) {
+    return std::nullopt;
+  }
+  return left < 0 ? 0 : static_cast<std::int64_t>(left) + 1;
+}
+
 }  // namespace reprise

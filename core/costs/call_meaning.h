@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -30,5 +31,9 @@ namespace reprise {
 // Query i, from 0, sees the first i + 1 + shift keys, as far as there are any. `shift` is 0 where
 // the first query and key are aligned, keys - queries where the last are.
 [[nodiscard]] double CausalPairs(double queries, double keys, double shift);
+
+// Keys that a query of a causal attention sees, its own position's among them; 0: all of them.
+// Nothing: a window that is none of these, as one that looks ahead.
+[[nodiscard]] std::optional<std::int64_t> AttentionWindow(const OpCall& call);
 
 }  // namespace reprise

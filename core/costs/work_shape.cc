@@ -1,4 +1,7 @@
 // Sizes of products and attention.
+#include <algorithm>
+
+#include "core/costs/call_meaning.h"
 #include "core/costs/cost.h"
 #include "core/costs/steps.h"
 #include "core/operator_arguments.h"
@@ -35,6 +38,16 @@ WorkShape ShapeOfProduct(const OpCall& call) {
     return {};
   }
   WorkShape shape{.kind = WorkShapeKind::kProduct, .k = Extent(*a, 0), .batch = 1};
+  if (const TensorDesc* const ends = places.Tensor(call, "ends"); ends != nullptr && b != nullptr) {
+    // Rows of A, or the inner dimension, in groups of about the same size.
+    const float groups = Leading(*ends, 0);
+    const bool rows_grouped = b->shape.size() > 2;
+    return WithWork({.kind = WorkShapeKind::kProduct,
+                     .m = rows_grouped ? Extent(*a, 1) / groups : Extent(*a, 1),
+                     .n = Extent(*b, 0),
+                     .k = rows_grouped ? Extent(*a, 0) : Extent(*a, 0) / groups,
+                     .batch = groups});
+  }
   const bool batched = b != nullptr && b->shape.size() > 2 && a->shape.size() > 1;
   if (batched) {
     shape.batch = Leading(*b, 2);
@@ -62,10 +75,12 @@ WorkShape ShapeOfAttention(const OpCall& call) {
   const auto extent = [](const TensorDesc& t, std::size_t d) {
     return static_cast<float>(t.shape[d]);
   };
+  const float keys = extent(*k, tokens);
+  const std::int64_t window = AttentionWindow(call).value_or(0);
   return WithWork({.kind = places.Has("out_grad") ? WorkShapeKind::kAttentionBackward
                                                   : WorkShapeKind::kAttention,
                    .m = extent(*q, tokens),
-                   .n = extent(*k, tokens),
+                   .n = window > 0 ? std::min(keys, static_cast<float>(window)) : keys,
                    .k = extent(*q, 3),
                    .batch = extent(*q, 0) * extent(*q, 3 - tokens)});
 }

@@ -35,11 +35,11 @@ std::span<const OperatorGroup> operator_groups::Attention() {
       {.name = "aten::_scaled_dot_product_fused_attention_overrideable_backward",
        .arguments = "q=1 k=2 v=3 mask=4 dropout=12 causal=13 scale=16 out_grad=0 out=6 lse=7"},
       {.name = "aten::_flash_attention_forward",
-       .arguments = "q=0 k=1 v=2 dropout=7 causal=8 scale=10 tokens_first causal_by_last absent=3 "
-                    "absent=11 absent=12 absent=13 absent=14"},
+       .arguments = "q=0 k=1 v=2 dropout=7 causal=8 scale=10 left=11 right=12 tokens_first "
+                    "causal_by_last absent=3 absent=13 absent=14"},
       {.name = "aten::_flash_attention_backward",
-       .arguments = "q=1 k=2 v=3 dropout=10 causal=11 scale=14 out_grad=0 out=4 lse=5 tokens_first "
-                    "causal_by_last absent=6 absent=15 absent=16"},
+       .arguments = "q=1 k=2 v=3 dropout=10 causal=11 scale=14 out_grad=0 out=4 lse=5 left=15 "
+                    "right=16 tokens_first causal_by_last absent=6"},
       {.name = "aten::_efficient_attention_forward",
        .arguments = "q=0 k=1 v=2 mask=3 dropout=8 causal=9 scale=11 tokens_first absent=4 "
                     "absent=12 absent=13"},

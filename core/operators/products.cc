@@ -14,6 +14,8 @@ std::span<const OperatorGroup> operator_groups::Products() {
        .arguments = "a=0 b=1",
        .result = kMatrixProduct,
        .signature = "(TT)1 .out(TTT)1 .dtype(TTd)1"},
+      // Groups of rows end where `ends` says.
+      {.name = "aten::_grouped_mm", .arguments = "a=0 b=1 ends=2", .result = kGroupedProduct},
       {.name = "aten::mv", .arguments = "a=0 b=1", .result = kMatrixProduct, .signature = "(TT)1"},
       {.name = "aten::dot", .arguments = "a=0 b=1", .result = kMatrixProduct, .signature = "(TT)1"},
       {.name = "aten::vdot",

@@ -47,6 +47,26 @@ Results Added(const CallInputs& in, std::size_t arity) {
 
 Results MatrixProduct(const CallInputs& in) { return One(in, 2, Product(in, 0)); }
 
+// Rows in groups by a matrix for each, or a matrix for each group of the inner dimension. Rows of
+// the result are padded to 16 bytes: only those that need no padding are known.
+Results GroupedProduct(const CallInputs& in) {
+  const TensorDesc* const a = in.Tensor(0);
+  const TensorDesc* const b = in.Tensor(1);
+  const TensorDesc* const ends = in.Tensor(2);
+  constexpr std::int64_t kPadding = 16;
+  if (a == nullptr || b == nullptr || a->shape.size() != 2 || !in.Absent(4) ||
+      b->shape.back() * SizeOf(a->dtype) % kPadding != 0) {
+    return std::nullopt;
+  }
+  if (b->shape.size() == 3) {
+    return One(in, 5, Contiguous(*a, a->dtype, {a->shape[0], b->shape[2]}));
+  }
+  if (b->shape.size() != 2 || ends == nullptr || ends->shape.size() != 1) {
+    return std::nullopt;
+  }
+  return One(in, 5, Contiguous(*a, a->dtype, {ends->shape[0], a->shape[0], b->shape[1]}));
+}
+
 Results AddedMatrixProduct(const CallInputs& in) { return Added(in, 5); }
 
 Results ActivatedProduct(const CallInputs& in) { return Added(in, 6); }

@@ -13,6 +13,7 @@ typedef struct {
   long features;
   long all_heads, first_batch, first_head;  // where this launch's heads are among all
   ulong seed;                               // of dropout
+  long window;                              // keys that a query sees; 0: all
   int causal, has_mask, has_lse;
   float dropout;
 } AttentionArgs;
@@ -59,6 +60,7 @@ static void add_mask(__global float* s, __global const TYPE(MASK) * mask, long a
     add_mask(s, mask, g.mask_at + b * g.mask[0] + h * g.mask[1] + query * g.mask[2],         \
              g.mask[3], n);                                                                  \
   for (long i = n + get_local_id(0); i < width; i += L) s[i] = -INFINITY;                    \
+  for (long i = get_local_id(0); g.window > 0 && i < n - g.window; i += L) s[i] = -INFINITY; \
   ROW_BARRIER
 
 // What dropout multiplies the probability of (z's b and h, query, key) with: element by element of

@@ -18,7 +18,7 @@ bool HasShape(const TensorDesc* t, const std::vector<std::int64_t>& shape) {
   return t != nullptr && t->shape == shape;
 }
 
-// What is not supported: tensors (sequence lengths, slopes), windows unless negative.
+// What is not supported: sequence lengths, slopes.
 bool AllAbsent(const OpCall& call, const ArgumentPlaces& places) {
   const std::vector<int> absent = places.All("absent");
   return std::all_of(absent.begin(), absent.end(), [&](int at) {
@@ -117,9 +117,11 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
     a.lse = call.OutputTensor(1);
     a.lse = a.lse != nullptr && ElementCount(a.lse->shape) == 0 ? nullptr : a.lse;
   }
+  const auto window = AttentionWindow(call);
+  a.window = window.value_or(0);
   TurnToHeadsFirst(a, tokens_first);
   a.dropout = places.Number(call, "dropout", 0);
-  if (!SetSizes(a) || a.dropout < 0 || a.dropout >= 1 || !AllAbsent(call, places) ||
+  if (!window || !SetSizes(a) || a.dropout < 0 || a.dropout >= 1 || !AllAbsent(call, places) ||
       (tokens_first && a.causal && a.queries != a.keys) || (a.mask != nullptr && !MaskFits(a)) ||
       (a.lse != nullptr && !LseFits(a))) {
     return std::nullopt;
@@ -157,7 +159,10 @@ double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h, std
 double AttentionPairs(const AttentionCall& a) {
   const auto queries = static_cast<double>(a.queries);
   const auto keys = static_cast<double>(a.keys);
-  const double pairs = a.causal ? CausalPairs(queries, keys, 0) : queries * keys;
+  double pairs = a.causal ? CausalPairs(queries, keys, 0) : queries * keys;
+  if (a.window > 0) {
+    pairs -= CausalPairs(queries, keys, static_cast<double>(-a.window));
+  }
   return pairs * static_cast<double>(a.batch * a.heads);
 }
 

@@ -54,12 +54,12 @@ class HostHeads {
     for (std::int64_t first = 0; first < a_.queries; first += kQueries) {
       const Block block = BlockAt(b, h, first);
       REPRISE_TRY(Multiply(block.rows, block.keys, a_.features, scale(), q.Rows(first),
-                           k_.Columns(0), 0, Scores(block)));
+                           k_.Columns(block.begin), 0, Scores(block)));
       for (std::int64_t i = 0; i < block.rows; ++i) {
         factors_[i] = Probabilities(block, i);
       }
-      REPRISE_TRY(Multiply(block.rows, out.features(), block.keys, 1, Scores(block), v_.Rows(0), 0,
-                           out.Rows(first)));
+      REPRISE_TRY(Multiply(block.rows, out.features(), block.keys, 1, Scores(block),
+                           v_.Rows(block.begin), 0, out.Rows(first)));
       for (std::int64_t i = 0; i < block.rows; ++i) {
         float* row = out.row(first + i);
         loops::ScaleShift(row, factors_[i], 0, row, out.features());
@@ -84,19 +84,24 @@ class HostHeads {
   }
 
  private:
-  // Queries first … first + rows - 1 of a head; the first `keys` keys are seen by some of them.
+  // Queries first … first + rows - 1 of a head; `keys` keys from `begin` on are seen by some.
   struct Block {
     std::int64_t b, h, first, rows;
-    std::int64_t keys;
+    std::int64_t begin, keys;
   };
 
   static std::size_t Size(std::int64_t n) { return static_cast<std::size_t>(n); }
   [[nodiscard]] std::int64_t Seen(std::int64_t query) const {
     return a_.causal ? std::min(a_.keys, query + 1) : a_.keys;
   }
+  // Keys before the query's window.
+  [[nodiscard]] std::int64_t Unseen(std::int64_t query) const {
+    return a_.window > 0 ? std::max<std::int64_t>(0, query + 1 - a_.window) : 0;
+  }
   [[nodiscard]] Block BlockAt(std::int64_t b, std::int64_t h, std::int64_t first) const {
     const std::int64_t rows = std::min(kQueries, a_.queries - first);
-    return {b, h, first, rows, Seen(first + rows - 1)};
+    const std::int64_t begin = Unseen(first);
+    return {b, h, first, rows, begin, Seen(first + rows - 1) - begin};
   }
 
   [[nodiscard]] float scale() const { return static_cast<float>(a_.scale); }
@@ -114,10 +119,12 @@ class HostHeads {
     return HostGemm(m, n, k, alpha, a, b, beta, d, blas_);
   }
 
-  // Row i's scores with the mask; returns how many keys of it count.
+  // Row i's scores with the mask, and without what is before its window; returns how many keys of
+  // the block it sees.
   std::int64_t Mask(const Block& block, std::int64_t i) {
-    const std::int64_t n = Seen(block.first + i);
+    const std::int64_t n = Seen(block.first + i) - block.begin;
     float* row = s_.scores.data() + i * block.keys;
+    std::fill_n(row, Unseen(block.first + i) - block.begin, -INFINITY);
     if (a_.mask != nullptr) {
       const auto& s = mask_strides_;
       LoadRun(t_.mask->data(), a_.mask->dtype,
@@ -136,8 +143,9 @@ class HostHeads {
   void Drop(const Block& block, std::int64_t i, float* x, std::int64_t n) {
     if (a_.dropout > 0) {
       const std::int64_t row = (block.b * a_.heads + block.h) * a_.queries + block.first + i;
-      loops::Dropout(x, RandomSeed(*a_.out), row * a_.keys, static_cast<float>(a_.dropout),
-                     static_cast<float>(1 / (1 - a_.dropout)), x, s_.kept.data(), n);
+      loops::Dropout(x, RandomSeed(*a_.out), row * a_.keys + block.begin,
+                     static_cast<float>(a_.dropout), static_cast<float>(1 / (1 - a_.dropout)), x,
+                     s_.kept.data(), n);
     }
   }
 
@@ -183,22 +191,22 @@ class HostHeads {
     for (std::int64_t first = 0; first < a_.queries; first += kQueries) {
       const Block block = BlockAt(b, h, first);
       REPRISE_TRY(Multiply(block.rows, block.keys, a_.features, scale(), q.Rows(first),
-                           k_.Columns(0), 0, Scores(block)));
+                           k_.Columns(block.begin), 0, Scores(block)));
       REPRISE_TRY(Multiply(block.rows, block.keys, a_.value_features, 1, out_grad.Rows(first),
-                           v_.Columns(0), 0, Grads(block)));
+                           v_.Columns(block.begin), 0, Grads(block)));
       for (std::int64_t i = 0; i < block.rows; ++i) {
         const double delta =
             loops::SumProducts(out.row(first + i), out_grad.row(first + i), 0, a_.value_features);
         Gradients(block, i, static_cast<float>(delta));
       }
-      REPRISE_TRY(Multiply(block.rows, a_.features, block.keys, scale(), Grads(block), k_.Rows(0),
-                           0, dq.Rows(first)));
+      REPRISE_TRY(Multiply(block.rows, a_.features, block.keys, scale(), Grads(block),
+                           k_.Rows(block.begin), 0, dq.Rows(first)));
       REPRISE_TRY(Multiply(block.keys, a_.value_features, block.rows, 1,
                            FloatMatrix(s_.scores.data(), 1, block.keys), out_grad.Rows(first), 1,
-                           dv.Rows(0)));
+                           dv.Rows(block.begin)));
       REPRISE_TRY(Multiply(block.keys, a_.features, block.rows, scale(),
                            FloatMatrix(s_.grads.data(), 1, block.keys), q.Rows(first), 1,
-                           dk.Rows(0)));
+                           dk.Rows(block.begin)));
     }
     dq.Store();
     return {};

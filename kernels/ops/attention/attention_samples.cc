@@ -128,6 +128,31 @@ void AddTokensFirstSamples(std::vector<OpCall>& calls) {
                    {grad, q, k, v, out, lse, none, none, nine, nine, zero, no, none, none,
                     Double(0.2), wide, wide},
                    {t(), t(), t()}});
+  for (const std::int64_t left : {0, 3, 20}) {  // windows of one, four and all tokens
+    calls.push_back(
+        {"aten::_flash_attention_forward",
+         {q, k, v, none, none, nine, nine, zero, yes, no, none, Int(left), Int(0), none, none},
+         {out, lse, none, none, none}});
+    calls.push_back({"aten::_flash_attention_backward",
+                     {grad, q, k, v, out, lse, none, none, nine, nine, zero, yes, none, none,
+                      Double(0.2), Int(left), Int(0)},
+                     {t(), t(), t()}});
+  }
+  {  // several blocks of the host's, a window over two of them
+    const auto large = [&] { return Value{s.Tensor(DType::kFloat32, {1, 150, 2, 4})}; };
+    const Value large_q = large(), large_out = large();
+    const Value large_lse = {s.Tensor(DType::kFloat32, {1, 2, 150})};
+    const Value n = Int(150), window = Int(69);
+    const Value keys = large(), values = large();
+    calls.push_back(
+        {"aten::_flash_attention_forward",
+         {large_q, keys, values, none, none, n, n, zero, yes, no, none, window, Int(0), none, none},
+         {large_out, large_lse, none, none, none}});
+    calls.push_back({"aten::_flash_attention_backward",
+                     {large(), large_q, keys, values, large_out, large_lse, none, none, n, n, zero,
+                      yes, none, none, none, window, Int(0)},
+                     {large(), large(), large()}});
+  }
   calls.push_back({"aten::_efficient_attention_forward",
                    {q, k, v, bias, none, none, none, none, zero, Int(0), yes, none, none, none},
                    {out, padded, none, none, nine, nine}});

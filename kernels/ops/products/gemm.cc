@@ -1,4 +1,4 @@
-// Matrix products: aten::mm, addmm, bmm, baddbmm, mv, addmv, dot.
+// Matrix products: aten::mm, addmm, bmm, baddbmm, _grouped_mm, mv, addmv, dot.
 #include <algorithm>
 #include <string>
 #include <type_traits>
@@ -123,7 +123,7 @@ void LowerProduct(const Product& p, RowLowering& rows) {
 }
 
 std::vector<OpCall> ProductSamples() {
-  using samples::Double, samples::Int, samples::SampleTensors;
+  using samples::Double, samples::Int, samples::None, samples::SampleTensors;
   std::vector<OpCall> calls;
   const auto add = [&](std::string name, ValueList inputs, const TensorDesc& output) {
     calls.push_back({std::move(name), std::move(inputs), {Value{output}}});
@@ -185,6 +185,17 @@ std::vector<OpCall> ProductSamples() {
     for (const std::string name : {"aten::dot", "aten::vdot"}) {
       add(name, {Value{s.Tensor(t, {77})}, Value{s.Strided(t, {77}, {2}, 1)}}, s.Tensor(t, {}));
     }
+  }
+  {  // experts: rows in three groups by their matrices, and the matrices' gradients
+    SampleTensors s;
+    const Value ends = {s.Tensor(DType::kInt32, {3})};
+    add("aten::_grouped_mm",
+        {Value{s.Tensor(f, {21, 10})}, Value{s.Strided(f, {3, 10, 8}, {80, 1, 10})}, ends, None(),
+         None()},
+        s.Tensor(f, {21, 8}));
+    add("aten::_grouped_mm",
+        {Value{s.Strided(f, {8, 21}, {1, 8})}, Value{s.Tensor(f, {21, 10})}, ends, None(), None()},
+        s.Tensor(f, {3, 8, 10}));
   }
   return calls;
 }

@@ -30,6 +30,34 @@ SizedView AsMatrices(const TensorDesc& t, bool vector_is_row = false) {
   }
 }
 
+// A dimension in `groups` equal parts, the batch: where they end is data, which are not read.
+SizedView InGroups(const TensorDesc& t, std::int64_t groups, bool by_rows) {
+  SizedView matrix = AsMatrices(t);
+  std::int64_t& size = by_rows ? matrix.rows : matrix.columns;
+  size /= groups;
+  matrix.batch = groups;
+  matrix.view.batch = size * (by_rows ? matrix.view.row : matrix.view.column);
+  return matrix;
+}
+
+// a (rows, k) by b (groups, k, n): (rows, n); a (m, rows) by b (rows, n): (groups, m, n).
+struct GroupedViews {
+  SizedView left, right, result;
+};
+std::optional<GroupedViews> ViewsInGroups(const TensorDesc& a, const TensorDesc& b,
+                                          const TensorDesc& ends, const TensorDesc& d) {
+  const std::int64_t groups = ElementCount(ends.shape);
+  const bool by_rows = b.shape.size() == 3;
+  if (a.shape.size() != 2 || (!by_rows && b.shape.size() != 2) ||
+      d.shape.size() != (by_rows ? 2U : 3U) || groups == 0 ||
+      a.shape[by_rows ? 0 : 1] % groups != 0) {
+    return std::nullopt;
+  }
+  return by_rows
+             ? GroupedViews{InGroups(a, groups, true), AsMatrices(b), InGroups(d, groups, true)}
+             : GroupedViews{InGroups(a, groups, false), InGroups(b, groups, true), AsMatrices(d)};
+}
+
 // Matrices, batches of them, two vectors, or a matrix and a vector.
 bool RanksMultiply(std::size_t a, std::size_t b) {
   return (a == b && a >= 1 && a <= 3) || (a == 2 && b == 1);
@@ -50,15 +78,19 @@ std::optional<Product> ParseProduct(const OpCall& call) {
   if (a == nullptr || b == nullptr || d == nullptr) {
     return std::nullopt;
   }
+  const TensorDesc* const ends = places.Tensor(call, "ends");
+  const auto grouped = ends == nullptr ? std::nullopt : ViewsInGroups(*a, *b, *ends, *d);
   const std::size_t rank = b->shape.size() == 1 ? a->shape.size() - 1 : a->shape.size();
-  if (!RanksMultiply(a->shape.size(), b->shape.size()) || d->shape.size() != rank ||
-      a->dtype != b->dtype || a->dtype != d->dtype ||
+  const bool multiply =
+      ends != nullptr ? grouped.has_value()
+                      : RanksMultiply(a->shape.size(), b->shape.size()) && d->shape.size() == rank;
+  if (!multiply || a->dtype != b->dtype || a->dtype != d->dtype ||
       !GemmTypesSupported(a->dtype, b->dtype, d->dtype)) {
     return std::nullopt;
   }
-  const SizedView left = AsMatrices(*a, /*vector_is_row=*/true);
-  const SizedView right = AsMatrices(*b);
-  const SizedView result = AsMatrices(*d);
+  const SizedView left = grouped ? grouped->left : AsMatrices(*a, /*vector_is_row=*/true);
+  const SizedView right = grouped ? grouped->right : AsMatrices(*b);
+  const SizedView result = grouped ? grouped->result : AsMatrices(*d);
   if (left.columns != right.rows || left.batch != right.batch || result.batch != left.batch ||
       result.rows != left.rows || result.columns != right.columns) {
     return std::nullopt;
