@@ -38,14 +38,14 @@ void AddMemory(const SoftwareStack& stack, JobFacts& job) {
   }
 }
 
-StackPrediction AddStack(const SoftwareStack& stack, MachineModel& machine) {
-  StackPrediction prediction{.name = stack.name, .about = stack.about};
+StackPrediction AddStack(const SoftwareStack& stack, const JobFacts& job, MachineModel& machine) {
+  StackPrediction prediction{.name = stack.name, .about = stack.about, .model = job.model};
   if (machine.calibration) {
     return prediction;
   }
   ApplyStack(stack, machine.device);
   prediction.changes = ChangesText(stack, machine.device);
-  if (const SourcedNumber* const error = FindOf(stack.errors, machine.device)) {
+  if (const SourcedNumber* const error = FindOf(stack.errors, machine.device, job.model)) {
     prediction.error = error->value;
     prediction.error_of = error->reference;
   }

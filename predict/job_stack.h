@@ -19,6 +19,7 @@ void AddMemory(const SoftwareStack& stack, JobFacts& job);
 
 // Puts the stack into the machine. One that was fitted to captures has the stack of these in its
 // numbers already.
-[[nodiscard]] StackPrediction AddStack(const SoftwareStack& stack, MachineModel& machine);
+[[nodiscard]] StackPrediction AddStack(const SoftwareStack& stack, const JobFacts& job,
+                                       MachineModel& machine);
 
 }  // namespace reprise

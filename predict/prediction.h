@@ -87,7 +87,8 @@ struct PowerPrediction {
 struct StackPrediction {
   std::string name, about;
   std::string changes;  // of the device's numbers, in words; empty: none
-  // Mean error of published steps of this stack on the device; nothing: none are known.
+  std::string model;    // KindOfModel
+  // Mean error of published steps of this stack and kind on the device; nothing: none are known.
   std::optional<double> error;
   std::string error_of;
 };

@@ -12,7 +12,7 @@ inline void to_json(Json& json, const Calibration& calibration) {
           {"points", calibration.points ? Json(std::llround(calibration.points->value)) : Json()},
           {"error", calibration.error ? Json(calibration.error->value) : Json()}};
 }
-REPRISE_JSON_FIELDS(StackPrediction, name, about, changes, error, error_of)
+REPRISE_JSON_FIELDS(StackPrediction, name, about, changes, model, error, error_of)
 REPRISE_JSON_FIELDS(PowerPrediction::OfDevice, first_rank, ranks, joules, mean_watts, peak_watts,
                     peak_at_ns, peak_ns, peak_operations, throttled_ns, throttled_by_power_ns,
                     throttled_by_heat_ns, air_celsius, mean_celsius, max_celsius)

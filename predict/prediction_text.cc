@@ -81,6 +81,10 @@ std::string StackText(const Prediction& of) {
   if (stack.error) {
     text += fmt::format("                mean error {:.0f} % of {}\n", 100 * *stack.error,
                         ShownText(stack.error_of));
+  } else if (!of.calibrated_on && !stack.model.empty()) {
+    text += fmt::format(
+        "                no published steps of such jobs ({}) on this device were compared\n",
+        stack.model);
   }
   return text;
 }

@@ -115,7 +115,7 @@ Status SetSimulation::SetJob(JobFacts job) {
   REPRISE_ASSIGN(const std::optional<SoftwareStack> stack, StackOfJob(job.stack));
   if (stack && machine_.options.to) {
     AddMemory(*stack, job);
-    stack_ = AddStack(*stack, *machine_.options.to);
+    stack_ = AddStack(*stack, job, *machine_.options.to);
   }
   job_ = std::move(job);
   return {};

@@ -100,7 +100,13 @@ class StackReader {
     return {};
   }
 
-  // A list of {"devices": [texts], key: a number}.
+  static bool IsListOfTexts(const Json& json) {
+    return json.is_array() && !json.empty() && std::ranges::all_of(json, [](const Json& text) {
+             return text.is_string() && !text.get_ref<const std::string&>().empty();
+           });
+  }
+
+  // A list of {"devices": [texts], key: a number}; of errors with "models": [texts].
   Result<std::vector<OfDevices>> Rows(const std::string& name, const char* key) {
     std::vector<OfDevices> rows;
     const Json list = json_.value(name, Json::array());
@@ -111,21 +117,24 @@ class StackReader {
       const std::string path = fmt::format("{}[{}]", name, i);
       const Json& row = list[i];
       const Json devices = row.is_object() ? row.value("devices", Json()) : Json();
-      const bool texts =
-          devices.is_array() && !devices.empty() &&
-          std::ranges::all_of(devices, [](const Json& device) {
-            return device.is_string() && !device.get_ref<const std::string&>().empty();
-          });
-      if (!texts || !row.contains(key)) {
+      if (!IsListOfTexts(devices) || !row.contains(key)) {
         return BadInput(
             fmt::format("{}: expected devices, a list of texts that occur in a device's name, and "
                         "{}",
                         path, key));
       }
-      REPRISE_TRY(CheckKeys(row, path + ".", {"devices", key}));
+      const bool of_models = name == "errors";
+      REPRISE_TRY(CheckKeys(row, path + ".",
+                            of_models ? std::vector<std::string>{"devices", "models", key}
+                                      : std::vector<std::string>{"devices", key}));
+      if (of_models && !IsListOfTexts(row.value("models", Json()))) {
+        return BadInput(fmt::format(
+            "{}.models: expected the kinds of models that were compared, as [\"dense\"]", path));
+      }
       REPRISE_ASSIGN(SourcedNumber number,
                      NumberAt(row.at(key), fmt::format("{}.{}", path, key), Dimension::kRatio));
-      rows.push_back({devices.get<std::vector<std::string>>(), std::move(number)});
+      rows.push_back({devices.get<std::vector<std::string>>(),
+                      row.value("models", std::vector<std::string>()), std::move(number)});
     }
     return rows;
   }
@@ -197,8 +206,12 @@ Result<SoftwareStack> ReadStack(std::string_view text, const std::string& origin
   return read;
 }
 
-const SourcedNumber* FindOf(const std::vector<OfDevices>& rows, const DeviceModel& device) {
+const SourcedNumber* FindOf(const std::vector<OfDevices>& rows, const DeviceModel& device,
+                            std::string_view model) {
   const auto found = std::ranges::find_if(rows, [&](const OfDevices& row) {
+    if (!row.models.empty() && std::ranges::find(row.models, model) == row.models.end()) {
+      return false;
+    }
     return std::ranges::any_of(row.devices, [&](const std::string& name) {
       return device.name.find(name) != std::string::npos;
     });

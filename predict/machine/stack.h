@@ -12,9 +12,9 @@
 
 namespace reprise {
 
-// Of the devices in whose name one of the texts occurs.
+// Of the devices in whose name one of the texts occurs; of kinds of models, if there are any.
 struct OfDevices {
-  std::vector<std::string> devices;
+  std::vector<std::string> devices, models;
   SourcedNumber number;
 };
 
@@ -45,9 +45,9 @@ inline constexpr int kStackVersion = 1;
 // As ReadMachine.
 [[nodiscard]] Result<SoftwareStack> ReadStack(std::string_view text, const std::string& origin);
 
-// nullptr: none of the rows is of the device.
+// nullptr: none of the rows is of the device, and of that kind of models (KindOfModel).
 [[nodiscard]] const SourcedNumber* FindOf(const std::vector<OfDevices>& rows,
-                                          const DeviceModel& device);
+                                          const DeviceModel& device, std::string_view model = {});
 
 // The device as the stack uses it. A number that was given by --set for a class stays.
 void ApplyStack(const SoftwareStack& stack, DeviceModel& device);

@@ -9,6 +9,32 @@ namespace {
 // Models of recommendation have no layers to take away.
 bool HasLayers(const Workload& w) { return w.model.tables.empty(); }
 
+// Layers that are alike, and how many of the model are.
+struct LayerKind {
+  bool experts = false, window = false;
+  std::int64_t layers = 0;
+};
+std::vector<LayerKind> KindsOf(const ModelShape& m) {
+  std::vector<LayerKind> kinds;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const bool experts = m.HasExperts(layer);
+    const bool window = m.WindowOf(layer) > 0;
+    const auto at = std::ranges::find_if(kinds, [&](const LayerKind& kind) {
+      return kind.experts == experts && kind.window == window;
+    });
+    (at == kinds.end() ? kinds.emplace_back(LayerKind{experts, window}) : *at).layers += 1;
+  }
+  return kinds;
+}
+
+// Every layer of one kind, whatever their number.
+void MakeAlike(const LayerKind& kind, ModelShape& m) {
+  m.dense_layers = kind.experts ? 0 : m.experts > 0 ? m.layers : 0;
+  m.experts_every = 1;
+  m.full_attention_every = 0;
+  m.window = kind.window ? m.window : 0;
+}
+
 // The job with `layers` a stage, at most two stages and `batches` micro-batches.
 Workload SmallJob(const Workload& w, std::int64_t layers, std::int64_t batches) {
   Workload small = w;
@@ -16,6 +42,7 @@ Workload SmallJob(const Workload& w, std::int64_t layers, std::int64_t batches) 
   small.layout.layers_per_stage.clear();
   if (HasLayers(w)) {
     small.model.layers = small.layout.pp * layers;
+    small.model.dense_layers = w.model.dense_layers > 0 ? small.model.layers : 0;
   }
   small.schedule = "1f1b";
   small.virtual_stages = 1;
@@ -103,6 +130,23 @@ Result<JobEstimator::SmallJobs> JobEstimator::Predict(const Workload& one) {
 }
 
 Result<JobEstimate> JobEstimator::Estimate(const Workload& w) {
+  const std::vector<LayerKind> kinds = KindsOf(w.model);
+  if (kinds.size() < 2) {
+    return EstimateAlike(w);
+  }
+  JobEstimate mean;
+  for (const LayerKind& kind : kinds) {
+    Workload alike = w;
+    MakeAlike(kind, alike.model);
+    REPRISE_ASSIGN(const JobEstimate estimate, EstimateAlike(alike));
+    const double share = static_cast<double>(kind.layers) / static_cast<double>(w.model.layers);
+    mean.step_ns += share * estimate.step_ns;
+    mean.peak_bytes += share * estimate.peak_bytes;
+  }
+  return mean;
+}
+
+Result<JobEstimate> JobEstimator::EstimateAlike(const Workload& w) {
   REPRISE_ASSIGN(const SmallJobs jobs, Predict(SmallJob(w, 1, 1)));
   const Bilinear time(jobs.step_ns);
   const Bilinear first(jobs.first_bytes);

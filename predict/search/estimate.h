@@ -7,8 +7,9 @@
 //   T = a + o l + n max(l t, l_last t + c) + (p - 1) l t / v
 //
 // t: of a layer's passes; c: of what the last stage does besides; o: of a layer once a step; a: the
-// rest. Memory is that of the first, the last, or a middle stage, with as many micro-batches in
-// flight as the schedule has there.
+// rest. Layers of several kinds (with experts, with a window) are estimated as if all were of each,
+// and the mean is taken. Memory is that of the first, the last, or a middle stage, with as many
+// micro-batches in flight as the schedule has there.
 #pragma once
 
 #include <mutex>
@@ -44,6 +45,8 @@ class JobEstimator {
     Grid<double> step_ns;
     Grid<double> first_bytes, last_bytes;  // of the first and the last stage
   };
+  // Of a model whose layers are alike.
+  [[nodiscard]] Result<JobEstimate> EstimateAlike(const Workload& workload);
   [[nodiscard]] Result<SmallJobs> Predict(const Workload& one);
 
   TargetMachine machine_;

@@ -166,6 +166,7 @@ class LayoutsOfJob {
   void AddIfValid(const JobOptions& options) {
     Result<Workload> workload = DescribeJob(options);
     if (workload && CheckWorkload(*workload)) {
+      workload->assumed = described_.assumed;
       all_.push_back({options, std::move(*workload)});
     }
   }
@@ -192,10 +193,15 @@ bool LeavesLayoutOpen(const JobOptions& job) { return job.ranks && !(job.tp && j
 Result<Layouts> LayoutsOf(const JobOptions& job, const MachineModel& machine) {
   JobOptions without = job;  // of any number of ranks
   without.ranks.reset();
-  REPRISE_ASSIGN(const Workload described, DescribeJob(without));
+  REPRISE_ASSIGN(Workload described, DescribeJob(without));
+  JobOptions open = job;
+  if (described.assumed.contains("global-batch")) {  // the same for all layouts
+    described.global_batch = *job.ranks;
+    open.global_batch = described.global_batch;
+  }
   static const std::set<std::string> chosen = {"tp", "pp", "dp", "fsdp", "distributed-optimizer"};
   REPRISE_TRY(CheckEffects(job, described, chosen));
-  Layouts layouts{.all = LayoutsOfJob(job, described, machine).All()};
+  Layouts layouts{.all = LayoutsOfJob(open, described, machine).All()};
   if (layouts.all.empty()) {
     REPRISE_TRY(MakeJob(job));
     return UsageError(

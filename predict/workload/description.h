@@ -19,18 +19,44 @@ struct ModelShape {
   std::string family = "gpt";  // predict/workload/families.def
   std::int64_t layers = 0, hidden = 0, heads = 0;
   std::int64_t kv_heads = 0;   // heads of keys and values; heads: no grouping
-  std::int64_t head_size = 0;  // hidden / heads
+  std::int64_t head_size = 0;  // of queries and keys; hidden / heads
   std::int64_t ffn = 0;        // inner width of the feed-forward block
   bool gated_ffn = false;      // three matrices (SwiGLU) in place of two
   std::int64_t vocab = 0, sequence = 0;
   std::int64_t experts = 0, top_k = 0;    // 0: dense
   std::optional<double> capacity_factor;  // of an expert's even share; none: no limit
   bool drop_tokens = false;               // beyond capacity: dropped; else all are padded to it
+  // Layers without experts: the first ones, and all but each n-th. Their `ffn` is dense_ffn, or
+  // ffn.
+  std::int64_t dense_layers = 0, experts_every = 1, dense_ffn = 0;
+  std::int64_t shared_ffn = 0;  // inner width of what every token takes beside its experts; 0: none
+  bool shared_gate = false;     // a learned share of that, by token
+  bool router_bias = false;
+  std::string router_scores = "softmax";  // or sigmoid, with a bias that balances the choice
+  bool normalized_gates = false;          // those of the chosen experts add up to 1
+  // A token chooses among the experts of so many of the groups (DeepSeek); 0: of all.
+  std::int64_t expert_groups = 0, groups_per_token = 0;
+  bool grouped_experts = false;  // one product for all of a rank's experts (aten::_grouped_mm)
   DType dtype = DType::kBFloat16;
 
   // What the family presets and a description may change.
   bool rms_norm = false, bias = true, tied_embeddings = true;
-  bool rotary = false;          // else learned positions
+  // Of matrices of one kind; nothing: as `bias` says.
+  std::optional<bool> qkv_bias, out_bias, ffn_bias;
+  std::string activation;       // gelu, silu, relu2, clamped_silu; empty: silu if gated, else gelu
+  bool rotary = false;          // else learned positions, or alibi's
+  std::int64_t positions = 0;   // that are learned; 0: as many as the sequence has
+  bool alibi = false;           // a bias of scores by distance, in place of positions
+  bool embedding_norm = false;  // behind the embedding
+  bool qk_norm = false;         // RMS norm of each head's queries and keys
+  bool sinks = false;           // a learned score of each head for no key at all
+  // Tokens that a query sees, its own among them; 0: all before it. Each n-th layer has no window.
+  std::int64_t window = 0, full_attention_every = 0;
+  // Latent attention (DeepSeek-V2, arXiv 2405.04434): keys and values from kv_rank numbers a token,
+  // queries from q_rank (0: from all). rotary_size features of a head are turned, in other models,
+  // too (0: all); a head's values have value_size features (0: head_size).
+  std::int64_t kv_rank = 0, q_rank = 0, rotary_size = 0, value_size = 0;
+  std::int64_t mtp_layers = 0;  // multi-token prediction: layers behind the last, each with a loss
   bool causal = true;           // attention sees earlier tokens only
   bool fused_qkv = true;        // one matrix for queries, keys and values
   bool fused_attention = true;  // else scores, softmax and their product are written
@@ -45,6 +71,18 @@ struct ModelShape {
   std::int64_t lookups = 0, dense_features = 0;
   std::vector<std::int64_t> bottom_mlp, top_mlp;  // widths of the layers
   bool operator==(const ModelShape&) const = default;
+
+  // By number of the layer.
+  [[nodiscard]] bool HasExperts(std::int64_t layer) const {
+    return experts > 0 && layer >= dense_layers && (layer + 1) % experts_every == 0;
+  }
+  [[nodiscard]] std::int64_t WindowOf(std::int64_t layer) const {
+    const bool full = full_attention_every > 0 && (layer + 1) % full_attention_every == 0;
+    return full || window >= sequence ? 0 : window;
+  }
+  [[nodiscard]] bool LatentAttention() const { return kv_rank > 0; }
+  // The last stage of a pipeline has a copy of the embedding: it is the head, or predicts more.
+  [[nodiscard]] bool EmbeddingAtBothEnds() const { return tied_embeddings || mtp_layers > 0; }
 };
 
 // The model's sizes by the names that descriptions give them, with the least that each may be, in
@@ -65,6 +103,20 @@ inline constexpr ModelSize kModelSizes[] = {
     {"sequence", &ModelShape::sequence, 1, 1, 0},
     {"experts", &ModelShape::experts, 0, 0, 0},
     {"top_k", &ModelShape::top_k, 0, 0, 0},
+    {"dense_layers", &ModelShape::dense_layers, 0, 0, 0},
+    {"experts_every", &ModelShape::experts_every, 1, 1, 1},
+    {"dense_ffn", &ModelShape::dense_ffn, 0, 0, 0},
+    {"shared_ffn", &ModelShape::shared_ffn, 0, 0, 0},
+    {"expert_groups", &ModelShape::expert_groups, 0, 0, 0},
+    {"groups_per_token", &ModelShape::groups_per_token, 0, 0, 0},
+    {"positions", &ModelShape::positions, 0, 0, 0},
+    {"window", &ModelShape::window, 0, 0, 0},
+    {"full_attention_every", &ModelShape::full_attention_every, 0, 0, 0},
+    {"kv_rank", &ModelShape::kv_rank, 0, 0, 0},
+    {"q_rank", &ModelShape::q_rank, 0, 0, 0},
+    {"rotary_size", &ModelShape::rotary_size, 0, 0, 0},
+    {"value_size", &ModelShape::value_size, 0, 0, 0},
+    {"mtp_layers", &ModelShape::mtp_layers, 0, 0, 0},
     {"image", &ModelShape::image, 0, 1, 0},
     {"patch", &ModelShape::patch, 0, 1, 0},
     {"channels", &ModelShape::channels, 1, 1, 1},
@@ -129,6 +181,9 @@ struct Workload {
   std::string device = "cuda";  // cpu: operators compute on the host thread
   std::string stack;            // docs/stacks.md: a name or file, or kNoStack; empty: StackOf's
   std::int64_t steps = 1;
+  // Options that neither the description nor the command line has; their values here are assumed.
+  std::set<std::string> assumed;
+  std::int64_t longest_sequence = 0;  // that the model takes; 0: the description does not say
   // Leaves out embedding, head, loss and optimizer: what schedules are examined with.
   bool layers_only = false;
 
@@ -151,5 +206,9 @@ struct Workload {
 // deepspeed without fused attention; torch-eager with FSDP, or where ranks share data alone; else
 // megatron-te.
 [[nodiscard]] std::string StackOf(const Workload& workload);
+
+// By which published steps are sorted: language models are "dense" or of "experts"; "images",
+// "recommendation".
+[[nodiscard]] std::string KindOfModel(const ModelShape& model);
 
 }  // namespace reprise

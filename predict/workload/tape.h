@@ -20,7 +20,7 @@ struct Parameter {
   bool expert = false;      // reduced among the replicas of its experts only
   bool tp_sum = false;      // every tensor-parallel rank holds all of it and computes part of its
                             // gradient
-  bool tied = false;        // embedding that is also the head
+  bool tied = false;        // embedding that the last stage of a pipeline has, too
   std::int64_t parts = 1;   // of the whole parameter, one on each tensor-parallel rank
   std::int64_t copies = 1;  // ranks that compute the same product with it
   std::int64_t elements() const { return ElementCount(shape); }

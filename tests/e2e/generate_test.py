@@ -10,6 +10,8 @@ CHECK_FAILED, USAGE, BAD_INPUT = 1, 2, 3
 GPT = {"family": "gpt", "layers": 4, "hidden": 256, "heads": 8, "ffn": 1024, "vocab": 512, "sequence": 64,
        "dtype": "float32", "fused_qkv": False, "batch_first": True, "tied_embeddings": False}
 MOE = {**GPT, "layers": 2, "experts": 8, "top_k": 2, "count_exchange": "all_to_all"}
+SMALL_PRESETS = ("gpt-small", "llama-small", "mixtral-small", "vit-small", "dlrm-small", "qwen3-moe-small", "deepseek-small",
+                 "gpt-oss-small")
 # The captures as workloads (traces/README.md has their models).
 CAPTURES = {
     "gloo/gpt_single": {"layout": {}, "batch": {"global": 4, "micro": 4}},
@@ -114,7 +116,7 @@ class Generate(program.ProgramTest):
             self.assertAlmostEqual(by_name[0][name], by_name[1][name], delta=2, msg=name)
 
     def test_presets_validate_and_replay(self):
-        for preset in "gpt-small", "llama-small", "mixtral-small", "vit-small", "dlrm-small":
+        for preset in SMALL_PRESETS:
             with self.subTest(preset):
                 folded = self.dir / preset
                 summary = self.run_json("generate", preset, "-o", folded)
@@ -152,11 +154,15 @@ class Generate(program.ProgramTest):
         self.assertIn("rank 3 is in no class", self.run_program("stats", folded, expect=BAD_INPUT).stderr)
 
     def test_sets_may_be_shared(self):
-        for preset in "gpt-small", "llama-small", "mixtral-small", "vit-small", "dlrm-small":
+        for preset in SMALL_PRESETS:
             with self.subTest(preset):  # as they are
                 folded = self.dir / preset
                 self.run_program("generate", preset, "-o", folded)
                 self.assertEqual(self.run_json("audit", folded)["findings"], [])
+        for preset in self.run_json("list", "models")["models"]:  # whatever preset a set is called after
+            named = self.dir / "named"
+            self.run_program("generate", "gpt-small", "-o", named, "--force", "--name", preset["name"])
+            self.assertEqual(self.run_json("audit", named)["findings"], [], preset["name"])
         # A software stack of one's own is a path.
         self.run_program("generate", "gpt-small", "-o", self.dir / "own", "--stack", "/home/somebody/secret.json")
         findings = self.run_json("audit", self.dir / "own", expect=CHECK_FAILED)["findings"]

@@ -30,7 +30,7 @@ Json Whole() {
       {"pointwise", {{"time", Number(2)}}},
       {"memory",
        {{"context", Number(1, "GiB")}, {"reserved", Number(0.5)}, {"gradients", Number(2, "B")}}},
-      {"errors", {{{"devices", {"A100"}}, {"error", Number(7, "%")}}}}};
+      {"errors", {{{"devices", {"A100"}}, {"models", {"dense"}}, {"error", Number(7, "%")}}}}};
 }
 
 DeviceModel DeviceOf(const std::string& machine, const std::vector<std::string>& overrides = {}) {
@@ -78,7 +78,8 @@ TEST(Stacks, ChangeTheDevicesThatTheyName) {
       EXPECT_DOUBLE_EQ(Memory(after, op_class), Memory(before, op_class) / 2) << machine;
     }
     EXPECT_DOUBLE_EQ(Memory(after, OpClass::kSoftmax), Memory(before, OpClass::kSoftmax));
-    EXPECT_EQ(FindOf(stack->errors, after) != nullptr, products != 1) << machine;
+    EXPECT_EQ(FindOf(stack->errors, after, "dense") != nullptr, products != 1) << machine;
+    EXPECT_EQ(FindOf(stack->errors, after, "experts"), nullptr) << machine;
   }
   EXPECT_EQ(
       ChangesText(*stack, DeviceOf("h100-hgx")),

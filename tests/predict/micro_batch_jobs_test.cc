@@ -119,6 +119,10 @@ TEST(MicroBatchJobs, AreThoseThatAreGeneratedWhole) {
       {"mixtral-small", {{"dp", "4"}, {"micro-batch", "1"}}, 4},
       {"mixtral-small", {{"dp", "4"}, {"micro-batch", "1"}, {"routing", "zipf:1"}}, 4, false},
       {"vit-small", {{"dp", "2"}, {"micro-batch", "1"}}, 2},
+      {"qwen3-moe-small", {{"dp", "4"}, {"ep", "4"}, {"micro-batch", "1"}}, 4},
+      {"deepseek-small", {{"tp", "2"}, {"dp", "2"}, {"micro-batch", "1"}}, 2},
+      {"deepseek-small", {{"pp", "3"}, {"tp", "1"}, {"dp", "2"}, {"micro-batch", "1"}}, 2},
+      {"gpt-oss-small", {{"pp", "2"}, {"dp", "2"}, {"micro-batch", "1"}}, 2},
       {"dlrm-small", {{"dp", "2"}, {"micro-batch", "1"}}, 2},
       {"gpt-small", {{"pp", "2"}, {"micro-batch", "1"}, {"steps", "2"}}, 1, false},
   };

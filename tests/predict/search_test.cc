@@ -144,7 +144,7 @@ TEST(Estimates, AreNearTheSimulatedJobAndNotAboveIt) {
 
 // What a search leaves out is none of the best: all layouts simulated.
 TEST(Searches, FindTheFastestOfAll) {
-  for (const char* const what : {"gpt-small", "mixtral-small", "dlrm-small"}) {
+  for (const char* const what : {"gpt-small", "mixtral-small", "dlrm-small", "gpt-oss-small"}) {
     JobOptions job = Job(what, 4);
     job.recompute = "none";
     const TargetMachine machine = Machine();

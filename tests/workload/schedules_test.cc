@@ -155,7 +155,8 @@ TEST(Schedule, HostWaitsForTheDeviceAfterEachPassAndReceive) {
 }
 
 TEST(FoldedSets, EveryRankReadsAsItsExpandedFile) {
-  for (const char* preset : {"gpt-small", "llama-small", "mixtral-small", "dlrm-small"}) {
+  for (const char* preset : {"gpt-small", "llama-small", "mixtral-small", "dlrm-small",
+                             "qwen3-moe-small", "deepseek-small", "gpt-oss-small"}) {
     const ScratchDirectory scratch;
     GenerateRequest request{.workload = *ReadWorkload(preset), .directory = scratch.File("folded")};
     CompleteWorkload(request.workload);

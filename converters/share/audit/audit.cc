@@ -220,8 +220,8 @@ class Auditor {
     }
   }
 
-  // Of generated sets: sums, a format, a dtype and the name of a stack. Any other text is looked
-  // at.
+  // Of generated sets: sums, a format, a dtype, the name of a stack and a kind of models. Any other
+  // text is looked at.
   void Job() {
     const auto job = JsonOf(kJobFile);
     if (!job) {
@@ -233,9 +233,9 @@ class Auditor {
     }
     const nlohmann::json flat = job->flatten();  // items() refers to it
     for (const auto& [place, value] : flat.items()) {
-      const bool known_stack = place == "/stack" && value.is_string() &&
-                               vocabulary_.IsHeaderText(value.get<std::string>());
-      if (value.is_string() && place != "/format" && place != "/dtype" && !known_stack) {
+      const bool known = (place == "/stack" || place == "/model") && value.is_string() &&
+                         vocabulary_.IsHeaderText(value.get<std::string>());
+      if (value.is_string() && place != "/format" && place != "/dtype" && !known) {
         Check(std::string(kJobFile) + place, value.get<std::string>(), 1);
       }
     }

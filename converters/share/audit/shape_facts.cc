@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/operator_arguments.h"
+
 namespace reprise {
 namespace {
 
@@ -83,19 +85,21 @@ void ShapeFacts::AddEmbedding(const std::vector<const TensorDesc*>& tensors) {
   }
 }
 
-// The query: batch × heads × sequence × size of a head. A gradient has the result's before it, of
-// the same shape.
+// The query: batch × heads × sequence × size of a head, or tokens before heads. A gradient has the
+// result's before it, of the same shape.
 void ShapeFacts::AddAttention(const Node& node, const std::vector<const TensorDesc*>& tensors) {
   const std::vector<std::int64_t>& shape = tensors[0]->shape;
   if (shape.size() != 4) {
     return;
   }
-  ++batch_[shape[0]];
-  ++heads_[shape[1]];
-  ++sequence_[shape[2]];
-  ++head_size_[shape[3]];
-  ++hidden_[shape[1] * shape[3]];
   const std::string& name = node.op.empty() ? node.name : node.op;
+  const std::size_t tokens = ArgumentPlaces::Of(name).Has("tokens_first") ? 1 : 2;
+  const std::int64_t heads = shape[3 - tokens];
+  ++batch_[shape[0]];
+  ++heads_[heads];
+  ++sequence_[shape[tokens]];
+  ++head_size_[shape[3]];
+  ++hidden_[heads * shape[3]];
   ++(name.ends_with("backward") ? attention_gradients_ : attentions_)[rank_];
 }
 

@@ -13,7 +13,7 @@ Units LanguageUnits(const Workload& w, const ModelPart& part, const Place& /*pla
   Parameter* shared = nullptr;
   if (part.first && !w.layers_only) {
     auto embedding = std::make_unique<TokenEmbedding>(w);
-    if (w.model.tied_embeddings && w.layout.pp == 1) {
+    if (w.model.EmbeddingAtBothEnds() && w.layout.pp == 1) {
       shared = embedding->tokens();
     }
     units.push_back(std::move(embedding));
@@ -69,6 +69,55 @@ ModelFamily MixtralFamily() {
     SetLlamaDefaults(m);
     m.experts = 8;
     m.top_k = 2;
+  });
+}
+
+// Llama's layers with norms of queries and keys, no biases, and many small experts, whose shares
+// add up to 1, in its larger models (Qwen3, arXiv 2505.09388).
+ModelFamily Qwen3Family() {
+  return LanguageFamily("qwen3", [](ModelShape& m) {
+    SetLlamaDefaults(m);
+    m.qk_norm = m.normalized_gates = m.grouped_experts = true;
+  });
+}
+
+// Latent attention, many small experts beside a shared one, chosen by balanced sigmoids from some
+// groups, and a prediction of more than one token (DeepSeek-V3, arXiv 2412.19437).
+ModelFamily DeepseekFamily() {
+  return LanguageFamily("deepseek", [](ModelShape& m) {
+    SetLlamaDefaults(m);
+    m.router_scores = "sigmoid";
+    m.normalized_gates = m.grouped_experts = true;
+  });
+}
+
+// Windows in every other layer, scores for no key at all, biases everywhere, experts (GPT-OSS,
+// arXiv 2508.10925).
+ModelFamily GptOssFamily() {
+  return LanguageFamily("gpt-oss", [](ModelShape& m) {
+    SetLlamaDefaults(m);
+    m.bias = m.router_bias = m.sinks = m.grouped_experts = true;
+    m.activation = "clamped_silu";
+    m.full_attention_every = 2;
+  });
+}
+
+// Layer norm, rotary positions of half a head, squared ReLU, no biases (Nemotron-4, arXiv
+// 2402.16819, 2406.11704).
+ModelFamily NemotronFamily() {
+  return LanguageFamily("nemotron", [](ModelShape& m) {
+    m.rotary = true;
+    m.bias = m.tied_embeddings = false;
+    m.activation = "relu2";
+  });
+}
+
+// GPT's layers; a bias of scores by distance in place of positions, a norm behind the embedding
+// (BLOOM, arXiv 2211.05100).
+ModelFamily BloomFamily() {
+  return LanguageFamily("bloom", [](ModelShape& m) {
+    m.alibi = m.embedding_norm = true;
+    m.fused_attention = false;
   });
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "predict/workload/families/family.h"
-#include "predict/workload/parallel/expert.h"
+#include "predict/workload/families/layer_parts.h"
 
 namespace reprise {
 
@@ -16,26 +16,13 @@ namespace reprise {
 [[nodiscard]] std::vector<std::int64_t> ActivationShape(const Workload& workload,
                                                         std::int64_t sequence, std::int64_t width);
 
-// A norm of the family's kind; without a bias: RMS norm.
-[[nodiscard]] WeightAndBias NewNorm(Unit& unit, const Workload& workload);
-[[nodiscard]] Var Norm(Builder& b, const Var& x, const WeightAndBias& norm);
-
 class TransformerLayer : public Unit {
  public:
-  TransformerLayer(const Workload& workload, std::int64_t layer);
-  [[nodiscard]] Var Forward(Builder& b, const Var& x) override;
+  TransformerLayer(const Workload& workload, std::int64_t number);
+  [[nodiscard]] Var Forward(Builder& b, const Var& x) override { return body_.Forward(b, x); }
 
  private:
-  [[nodiscard]] Var Attention(Builder& b, const Var& x);
-  [[nodiscard]] Var CoreAttention(Builder& b, const Var& q, const Var& k, const Var& v);
-  [[nodiscard]] Var FeedForwardBlock(Builder& b, const Var& x);
-  [[nodiscard]] Var Branch(Builder& b, const Var& x, const Var& branch, Parameter* bias);
-
-  WeightAndBias norm1_, norm2_;
-  WeightAndBias qkv_, q_, k_, v_;  // fused, or apart
-  WeightAndBias out_;
-  Parameter* router_ = nullptr;
-  std::vector<ExpertWeights> ffn_;  // one, or this rank's experts
+  LayerBody body_;
 };
 
 // Token and position embedding of language models, and their head.
@@ -48,17 +35,26 @@ class TokenEmbedding final : public Unit {
  private:
   Parameter* tokens_;
   Parameter* positions_ = nullptr;
+  WeightAndBias norm_;  // if the model has one
 };
 
 class LanguageHead final : public Unit {
  public:
-  // `shared`: the embedding's weight, if it is on the same rank.
-  LanguageHead(const Workload& workload, Parameter* shared);
+  // `embedding`: the embedding's weight, if it is on the same rank and the head has a use for it.
+  LanguageHead(const Workload& workload, Parameter* embedding);
+  ~LanguageHead() override;
+  LanguageHead(const LanguageHead&) = delete;
+  LanguageHead& operator=(const LanguageHead&) = delete;
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override;
 
  private:
+  struct NextToken;
+  [[nodiscard]] Var Loss(Builder& b, const Var& x, const WeightAndBias& norm);
+
   WeightAndBias norm_;
+  Parameter* embedding_;  // null: neither tied nor used to predict more
   Parameter* weight_;
+  std::vector<std::unique_ptr<NextToken>> more_;
 };
 
 // One a layer of the part.

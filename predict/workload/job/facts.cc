@@ -62,13 +62,17 @@ JobFacts FactsOf(const Workload& workload, const GenerateSummary& summary) {
           .executed_flops = summary.executed_flops,
           .micro_batch = workload.micro_batch,
           .stack = StackOf(workload),
+          .model = KindOfModel(workload.model),
           .memory = summary.class_memory};
 }
 
 std::string JobFactsText(const JobFacts& facts) {
   FactsJson json = {{"format", kFormat}, {"version", 1}, {"dtype", Name(facts.dtype)}};
-  if (!facts.stack.empty()) {
-    json["stack"] = facts.stack;
+  for (const auto& [name, text] :
+       {std::pair("stack", &facts.stack), std::pair("model", &facts.model)}) {
+    if (!text->empty()) {
+      json[name] = *text;
+    }
   }
   VisitFacts(facts, [&json](const char* name, const auto& value) { json[name] = value; });
   json["memory"] = FactsJson::array();
@@ -89,6 +93,7 @@ Result<JobFacts> ParseJobFacts(std::string_view text, const std::string& origin)
     }
     facts.dtype = ParseDType(json.at("dtype").get<std::string>());
     facts.stack = json.value("stack", "");
+    facts.model = json.value("model", "");
     VisitFacts(facts, [&json](const char* name, auto& value) { json.at(name).get_to(value); });
     for (const FactsJson& row : json.at("memory")) {
       VisitMemory(facts.memory.emplace_back(),

@@ -31,6 +31,7 @@ struct JobFacts {
   double model_flops = 0, executed_flops = 0;  // docs/definitions.md
   std::int64_t micro_batch = 0;
   std::string stack;                // StackOf; empty: of a set that does not say it
+  std::string model;                // KindOfModel; empty: the same
   std::vector<ClassMemory> memory;  // by class of ranks, of what operators name
 
   [[nodiscard]] std::int64_t PeakBytes() const;  // the highest of all ranks

@@ -35,7 +35,9 @@ WorkloadField Number(std::string_view name, std::int64_t& to) {
           }};
 }
 
-WorkloadField Flag(std::string_view name, bool& to) {
+namespace {
+template <typename Target>
+WorkloadField FlagInto(std::string_view name, Target& to) {
   return {name, [name, &to](const WorkloadJson& json) -> Status {
             if (!json.is_boolean()) {
               return Expected(name, "true or false", json);
@@ -44,6 +46,10 @@ WorkloadField Flag(std::string_view name, bool& to) {
             return {};
           }};
 }
+}  // namespace
+
+WorkloadField Flag(std::string_view name, bool& to) { return FlagInto(name, to); }
+WorkloadField Flag(std::string_view name, std::optional<bool>& to) { return FlagInto(name, to); }
 
 WorkloadField Real(std::string_view name, double& to, double least, double most) {
   return {name, [name, &to, least, most](const WorkloadJson& json) -> Status {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@ struct WorkloadField {
 [[nodiscard]] WorkloadField Number(std::string_view name, std::int64_t& to);
 [[nodiscard]] WorkloadField Numbers(std::string_view name, std::vector<std::int64_t>& to);
 [[nodiscard]] WorkloadField Flag(std::string_view name, bool& to);
+[[nodiscard]] WorkloadField Flag(std::string_view name, std::optional<bool>& to);
 [[nodiscard]] WorkloadField Real(std::string_view name, double& to, double least, double most);
 [[nodiscard]] WorkloadField Text(std::string_view name,
                                  std::function<Status(const std::string&)> set);

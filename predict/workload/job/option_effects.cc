@@ -1,5 +1,6 @@
 // Options of a job that change nothing in it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -91,8 +92,33 @@ const std::vector<EffectOfOption>& AllEffects() {
 
 }  // namespace
 
+namespace {
+
+// What a description of a model alone leaves open.
+void NoteAssumptions(const Workload& w, std::vector<std::string>& notes) {
+  std::vector<std::string> parts;
+  std::vector<std::string> options;
+  const auto add = [&](const char* option, std::string part) {
+    if (w.assumed.contains(option)) {
+      parts.push_back(std::move(part));
+      options.push_back(fmt::format("--{}", option));
+    }
+  };
+  add("sequence", fmt::format("sequences of {} tokens (the model takes {})", w.model.sequence,
+                              w.longest_sequence));
+  add("global-batch", fmt::format("a batch of {}", w.global_batch));
+  add("micro-batch", fmt::format("micro-batches of {}", w.micro_batch));
+  if (!parts.empty()) {
+    notes.push_back(fmt::format("Assumed, for the description has the model alone: {}. Give {}.",
+                                fmt::join(parts, ", "), fmt::join(options, ", ")));
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> EffectNotes(const Workload& w) {
   std::vector<std::string> notes;
+  NoteAssumptions(w, notes);
   if (w.recompute == Recompute::kSelective && w.model.fused_attention && w.layout.cp == 1) {
     notes.emplace_back(
         "--recompute selective takes time and saves no memory here: attention is fused, and keeps "

@@ -240,6 +240,9 @@ Result<Workload> DescribeJob(const JobOptions& options) {
   REPRISE_ASSIGN(Workload w, ReadWorkload(options.what));
   REPRISE_TRY(ApplyStep(options, w));
   ApplyLayout(options, w);
+  for (const auto& [name, text] : GivenJobOptions(options)) {
+    w.assumed.erase(name);
+  }
   w.global_batch = options.global_batch.value_or(w.global_batch);
   w.micro_batch = options.micro_batch.value_or(w.micro_batch);
   w.model.sequence = options.sequence.value_or(w.model.sequence);
@@ -250,6 +253,9 @@ Result<Workload> DescribeJob(const JobOptions& options) {
   w.name = options.name.value_or(w.name);
   CompleteWorkload(w);
   REPRISE_TRY(ApplyRanks(options, w));
+  if (w.assumed.contains("global-batch")) {
+    w.global_batch = w.layout.ranks() * w.micro_batch;  // one pass of each rank
+  }
   return w;
 }
 

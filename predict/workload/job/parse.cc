@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "core/parse_json.h"
 #include "core/shown_text.h"
 #include "predict/workload/families/family.h"
+#include "predict/workload/job/huggingface_config.h"
 #include "predict/workload/job/json_fields.h"
 #include "predict/workload/registry.h"
 
@@ -63,8 +65,21 @@ Status ReadModel(const WorkloadJson& json, Workload& w) {
       Text("dtype", [&w](const std::string& text) { return SetDType(text, w); }),
       Flag("rms_norm", m.rms_norm),
       Flag("bias", m.bias),
+      Flag("qkv_bias", m.qkv_bias),
+      Flag("out_bias", m.out_bias),
+      Flag("ffn_bias", m.ffn_bias),
+      OneOf("activation", m.activation, {"gelu", "silu", "relu2", "clamped_silu"}),
       Flag("tied_embeddings", m.tied_embeddings),
       Flag("rotary", m.rotary),
+      Flag("alibi", m.alibi),
+      Flag("embedding_norm", m.embedding_norm),
+      Flag("qk_norm", m.qk_norm),
+      Flag("sinks", m.sinks),
+      Flag("shared_gate", m.shared_gate),
+      Flag("router_bias", m.router_bias),
+      OneOf("router_scores", m.router_scores, {"softmax", "sigmoid"}),
+      Flag("normalized_gates", m.normalized_gates),
+      Flag("grouped_experts", m.grouped_experts),
       Flag("causal", m.causal),
       Flag("fused_qkv", m.fused_qkv),
       Flag("fused_attention", m.fused_attention),
@@ -154,6 +169,17 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
        Flag("layers_only", w.layers_only)});
 }
 
+// A description that has the model alone: the rest is assumed, and that is said (AssumptionNotes).
+Status ReadModelAlone(const WorkloadJson& json, Workload& w) {
+  REPRISE_TRY(ReadHuggingFaceConfig(json, w.model));
+  constexpr std::int64_t kUsualSequence = 4096;
+  w.longest_sequence = w.model.sequence;
+  w.model.sequence = std::min(w.model.sequence, kUsualSequence);
+  w.assumed = {"sequence", "global-batch", "micro-batch"};
+  w.micro_batch = 1;
+  return {};
+}
+
 }  // namespace
 
 const std::vector<Preset>& BuiltinPresets() {
@@ -181,7 +207,8 @@ Result<Workload> ParseWorkload(std::string_view text, const std::string& origin)
                       "(docs/guides/generate.md); give the machine with --machine",
                       origin));
     }
-    if (const Status read = ReadTop(json, w); !read) {
+    const Status read = IsHuggingFaceConfig(json) ? ReadModelAlone(json, w) : ReadTop(json, w);
+    if (!read) {
       return BadInput(fmt::format("{}: {}", origin, read.error().message));
     }
   } catch (const nlohmann::json::exception& error) {

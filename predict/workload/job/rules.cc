@@ -183,6 +183,13 @@ std::string StackOf(const Workload& w) {
   return divided && !l.fsdp ? "megatron-te" : "torch-eager";
 }
 
+std::string KindOfModel(const ModelShape& m) {
+  return !m.tables.empty() ? "recommendation"
+         : m.patch > 0     ? "images"
+         : m.experts > 0   ? "experts"
+                           : "dense";
+}
+
 std::vector<std::int64_t> Workload::LayersOfChunks() const {
   const auto chunks = static_cast<std::size_t>(layout.pp * virtual_stages);
   const std::vector<std::int64_t>& given = layout.layers_per_stage;

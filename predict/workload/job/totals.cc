@@ -34,18 +34,29 @@ MatrixWork MatrixWorkOf(const Node& node) {
   if (node.inputs.empty()) {
     return {};  // the host's part of a launch
   }
+  if (name == "aten::_grouped_mm") {  // each row once, in its group
+    return {2 * node.inputs[0].AsTensor()->elements * Shape(node, 1).back()};
+  }
   if (name == "aten::mm" || name == "aten::bmm") {
     return product(0, 1);
   }
   if (name == "aten::addmm" || name == "aten::baddbmm") {
     return product(1, 2);
   }
-  if (name.starts_with("aten::_scaled_dot_product_flash_attention")) {
+  const bool windowed = name.starts_with("aten::_flash_attention");
+  if (windowed || name.starts_with("aten::_scaled_dot_product_")) {
     const bool backward = name.ends_with("backward");
-    const auto& q = Shape(node, backward ? 1 : 0);
-    const auto& k = Shape(node, backward ? 2 : 1);
-    const std::int64_t one = 2 * q[0] * q[1] * q[2] * q[3] * k[2];
-    return backward ? MatrixWork{4 * one, one} : MatrixWork{2 * one};
+    const std::size_t first = backward ? 1 : 0;
+    const auto& q = Shape(node, first);
+    const std::size_t tokens = windowed ? 1 : 2;
+    std::int64_t keys = Shape(node, first + 1)[tokens];
+    if (windowed) {  // a query sees its window
+      keys = std::min(keys, node.inputs[backward ? 15 : 11].AsNumber<std::int64_t>(keys) + 1);
+    }
+    const std::int64_t pairs = q[0] * q[1] * q[2] * keys;
+    const std::int64_t scores = 2 * pairs * q[3];
+    const std::int64_t values = 2 * pairs * Shape(node, first + 2)[3];
+    return backward ? MatrixWork{2 * (scores + values), scores} : MatrixWork{scores + values};
   }
   if (name == "aten::cudnn_convolution" || name == "aten::mkldnn_convolution") {
     const auto& weight = Shape(node, 1);

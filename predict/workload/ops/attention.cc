@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "predict/workload/ops/model_operators.h"
 
@@ -23,22 +24,73 @@ TensorDesc DenseLike(Builder& b, const TensorDesc& t) {
   return out;
 }
 
-constexpr const char* kDeviceForward = "aten::_scaled_dot_product_flash_attention";
-constexpr const char* kHostForward = "aten::_scaled_dot_product_flash_attention_for_cpu";
+// PyTorch's operators for one kind of attention: their names, and autograd's.
+struct FusedOperator {
+  const char* forward;
+  const char* backward;
+  const char* entry;
+};
+constexpr FusedOperator kFlash = {"aten::_scaled_dot_product_flash_attention",
+                                  "aten::_scaled_dot_product_flash_attention_backward",
+                                  "ScaledDotProductFlashAttentionBackward0"};
+constexpr FusedOperator kHost = {"aten::_scaled_dot_product_flash_attention_for_cpu",
+                                 "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+                                 "ScaledDotProductFlashAttentionForCpuBackward0"};
+// Values may have another size than keys.
+constexpr FusedOperator kCudnn = {"aten::_scaled_dot_product_cudnn_attention",
+                                  "aten::_scaled_dot_product_cudnn_attention_backward",
+                                  "ScaledDotProductCudnnAttentionBackward0"};
+// Has a window. Its tensors have tokens before heads.
+constexpr FusedOperator kWindowed = {"aten::_flash_attention_forward",
+                                     "aten::_flash_attention_backward", "FlashAttentionBackward0"};
+
+const FusedOperator& OperatorOf(const Builder& b, const TensorDesc& k, const TensorDesc& v,
+                                std::int64_t window) {
+  return window > 0                         ? kWindowed
+         : !b.out.cuda()                    ? kHost
+         : k.shape.back() == v.shape.back() ? kFlash
+                                            : kCudnn;
+}
+
+TensorDesc HeadsAndTokensSwapped(Builder& b, const TensorDesc& t) {
+  return b.out.Host(
+      "aten::transpose", Args(t, 1, 2),
+      b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1], t.shape[3]},
+                  {t.strides[0], t.strides[2], t.strides[1], t.strides[3]}, t.offset));
+}
+
+// The output: as the queries, with the values' features.
+TensorDesc NewOutput(Builder& b, const TensorDesc& q, const TensorDesc& v) {
+  TensorDesc like = q;
+  like.shape.back() = v.shape.back();
+  return DenseLike(b, like);
+}
 
 }  // namespace
 
 AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const TensorDesc& k,
-                                      const TensorDesc& v, bool causal) {
-  AttentionResult result{DenseLike(b, q),
+                                      const TensorDesc& v, bool causal, std::int64_t window) {
+  AttentionResult result{NewOutput(b, q, v),
                          b.out.New(DType::kFloat32, {q.shape[0], q.shape[1], q.shape[2]})};
   const double p = b.model().dropout;
-  if (b.out.cuda()) {
-    b.out.Work(kDeviceForward, Args(q, k, v, p, causal, false, kNoValue),
+  const FusedOperator& op = OperatorOf(b, k, v, window);
+  if (&op == &kWindowed) {
+    const auto turned = [&b](const TensorDesc& t) { return HeadsAndTokensSwapped(b, t); };
+    const TensorDesc out = turned(result.out);
+    b.out.Work(op.forward,
+               Args(turned(q), turned(k), turned(v), kNoValue, kNoValue, q.shape[2], k.shape[2], p,
+                    causal, false, kNoValue, window - 1, 0, kNoValue, kNoValue),
+               Args(out, result.lse, kNoValue, kNoValue, kNoValue));
+  } else if (&op == &kFlash) {
+    b.out.Work(op.forward, Args(q, k, v, p, causal, false, kNoValue),
+               Args(result.out, result.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], kNoValue,
+                    kNoValue, kNoValue));
+  } else if (&op == &kCudnn) {
+    b.out.Work(op.forward, Args(q, k, v, kNoValue, true, p, causal, false, kNoValue),
                Args(result.out, result.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], kNoValue,
                     kNoValue, kNoValue));
   } else {
-    b.out.Work(kHostForward, Args(q, k, v, p, causal, kNoValue, kNoValue),
+    b.out.Work(op.forward, Args(q, k, v, p, causal, kNoValue, kNoValue),
                Args(result.out, result.lse));
   }
   return result;
@@ -47,39 +99,81 @@ AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const Ten
 std::vector<TensorDesc> FusedAttentionBackward(Builder& b, const TensorDesc& gradient,
                                                const TensorDesc& q, const TensorDesc& k,
                                                const TensorDesc& v, const AttentionResult& forward,
-                                               bool causal) {
+                                               bool causal, std::int64_t window) {
   std::vector<TensorDesc> out = {DenseLike(b, q), DenseLike(b, k), DenseLike(b, v)};
   const ValueList results = Args(out[0], out[1], out[2]);
   const double p = b.model().dropout;
-  if (b.out.cuda()) {
-    b.out.Work("aten::_scaled_dot_product_flash_attention_backward",
+  const FusedOperator& op = OperatorOf(b, k, v, window);
+  if (&op == &kWindowed) {
+    const auto turned = [&b](const TensorDesc& t) { return HeadsAndTokensSwapped(b, t); };
+    b.out.Work(op.backward,
+               Args(turned(gradient), turned(q), turned(k), turned(v), turned(forward.out),
+                    forward.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], p, causal, kNoValue,
+                    kNoValue, kNoValue, window - 1, 0),
+               Args(turned(out[0]), turned(out[1]), turned(out[2])));
+  } else if (&op == &kFlash) {
+    b.out.Work(op.backward,
                Args(gradient, q, k, v, forward.out, forward.lse, kNoValue, kNoValue, q.shape[2],
                     k.shape[2], p, causal, kNoValue, kNoValue, kNoValue),
                results);
+  } else if (&op == &kCudnn) {
+    b.out.Work(op.backward,
+               Args(gradient, q, k, v, forward.out, forward.lse, kNoValue, kNoValue, kNoValue,
+                    kNoValue, kNoValue, q.shape[2], k.shape[2], p, causal, kNoValue),
+               results);
   } else {
-    b.out.Work("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+    b.out.Work(op.backward,
                Args(gradient, q, k, v, forward.out, forward.lse, p, causal, kNoValue, kNoValue),
                results);
   }
   return out;
 }
 
-Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal) {
+namespace {
+
+// A score for no key at all takes its share of the softmax: the output is multiplied by
+// sigmoid(lse - sink) (TorchTitan, torchtitan/models/gpt_oss). The gradient of the logsumexp stays
+// in attention's own.
+Var WithSinks(Builder& b, const Var& out, const TensorDesc& lse, Parameter& sinks) {
+  const std::int64_t heads = out.shape()[1];
+  const Var column = View(b, Var{.tensor = sinks.value, .parameter = &sinks}, {1, heads, 1});
+  b.Op();
+  const TensorDesc difference =
+      b.out.Work("aten::sub", Args(lse, column.tensor, 1), b.NewLike(lse));
+  const Var above =
+      b.Record("SubBackward0", {column}, difference, [&b, heads](const TensorDesc& gradient) {
+        const TensorDesc sum = b.out.New(gradient.dtype, {1, heads, 1});
+        b.out.Work("aten::sum", Args(gradient, Ints{0, 2}, true, kNoValue), Args(sum));
+        return Fresh(b.out.Work("aten::neg", Args(sum), b.NewLike(sum)));
+      });
+  std::vector<std::int64_t> shape = lse.shape;
+  shape.push_back(1);
+  const Var share = View(b, ToType(b, Sigmoid(b, above), out.tensor.dtype), shape);
+  return Multiply(b, out, share);
+}
+
+}  // namespace
+
+Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v,
+                   const AttentionKind& kind) {
   b.Op("aten::scaled_dot_product_attention");
-  const AttentionResult forward = FusedAttentionForward(b, q.tensor, k.tensor, v.tensor, causal);
+  const AttentionResult forward =
+      FusedAttentionForward(b, q.tensor, k.tensor, v.tensor, kind.causal, kind.window);
   const TensorDesc qt = q.tensor;
   const TensorDesc kt = k.tensor;
   const TensorDesc vt = v.tensor;
-  return b.Record(
-      b.out.cuda() ? "ScaledDotProductFlashAttentionBackward0"
-                   : "ScaledDotProductFlashAttentionForCpuBackward0",
-      {q, k, v}, forward.out, [&b, qt, kt, vt, forward, causal](const TensorDesc& gradient) {
-        const auto grads = FusedAttentionBackward(b, gradient, qt, kt, vt, forward, causal);
-        return std::vector<Grad>{{grads[0], true}, {grads[1], true}, {grads[2], true}};
-      });
+  const Var out =
+      b.Record(OperatorOf(b, kt, vt, kind.window).entry, {q, k, v}, forward.out,
+               [&b, qt, kt, vt, forward, kind](const TensorDesc& gradient) {
+                 const auto grads = FusedAttentionBackward(b, gradient, qt, kt, vt, forward,
+                                                           kind.causal, kind.window);
+                 return std::vector<Grad>{{grads[0], true}, {grads[1], true}, {grads[2], true}};
+               });
+  return kind.sinks == nullptr ? out : WithSinks(b, out, forward.lse, *kind.sinks);
 }
 
-Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal) {
+Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v,
+                     const AttentionKind& kind) {
   const std::int64_t batch = q.shape()[0];
   const std::int64_t heads = q.shape()[1];
   const std::int64_t queries = q.shape()[2];
@@ -88,22 +182,27 @@ Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool 
   // Query heads that share keys and values are rows of one product.
   const std::int64_t kv_heads = k.shape()[1];
   const std::int64_t rows = heads / kv_heads * queries;
-  // (batch · kv heads, rows, size): views while memory allows, else copies.
-  const auto matrices = [&](const Var& x, std::int64_t n, std::int64_t m) {
-    return View(b, Contiguous(b, x), {n, m, size});
+  // (batch · kv heads, rows, features): views while memory allows, else copies.
+  const auto matrices = [&](const Var& x, std::int64_t m) {
+    return View(b, Contiguous(b, x), {batch * kv_heads, m, x.shape()[3]});
   };
-  const Var qm = matrices(q, batch * kv_heads, rows);
-  const Var km = matrices(k, batch * kv_heads, keys);
-  const Var vm = matrices(v, batch * kv_heads, keys);
+  const Var qm = matrices(q, rows);
+  const Var km = matrices(k, keys);
+  const Var vm = matrices(v, keys);
+  std::optional<TensorDesc> distances;
+  if (b.model().alibi) {
+    distances = b.Constant("alibi", b.dtype(), {batch * kv_heads, 1, keys});
+  }
   const Var scores =
-      BatchedProduct(b, qm, Transpose(b, km, 1, 2), 1 / std::sqrt(static_cast<double>(size)));
+      BatchedProduct(b, qm, Transpose(b, km, 1, 2), 1 / std::sqrt(static_cast<double>(size)),
+                     distances ? &*distances : nullptr);
   Var weights = View(b, scores, {batch, heads, queries, keys});
-  if (causal) {
+  if (kind.causal) {  // and outside of the window
     weights = MaskedFill(b, weights, b.Constant("mask", DType::kBool, {queries, keys}));
   }
   weights = Dropout(b, Softmax(b, weights), b.model().dropout);
   const Var result = BatchedProduct(b, View(b, weights, {batch * kv_heads, rows, keys}), vm);
-  return View(b, result, {batch, heads, queries, size});
+  return View(b, result, {batch, heads, queries, v.shape()[3]});
 }
 
 }  // namespace reprise

@@ -17,19 +17,35 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
 // columns of the result, a view of it, before the next are computed.
 Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t parts,
                   const std::function<void(std::int64_t part, const TensorDesc& columns)>& each);
-// x (batch, m, k) by y (batch, k, n), and, unless it is 0, by a scale (baddbmm's alpha).
-Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale = 0);
+// x (batch, m, k) by y (batch, k, n), and, unless it is 0, by a scale (baddbmm's alpha); `added`,
+// if there is one, broadcasts to the result.
+Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale = 0,
+                   const TensorDesc* added = nullptr);
+// Rows of x (rows, k), group by group, by weight (groups, n, k): (rows, n). `ends`: where each
+// group ends.
+Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends);
 
 Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias);
 Var RmsNorm(Builder& b, const Var& x, Parameter& weight);
 
 // The same shape, or y's is the last dimensions of x's.
 Var Add(Builder& b, const Var& x, const Var& y);
+// By y, whose last dimension has size 1.
+Var Divide(Builder& b, const Var& x, const Var& y);
+Var SumOver(Builder& b, const Var& x, std::int64_t dim);
 Var Multiply(Builder& b, const Var& x, const Var& y);
 Var Gelu(Builder& b, const Var& x);
 Var Silu(Builder& b, const Var& x);
 Var Relu(Builder& b, const Var& x);
+Var Square(Builder& b, const Var& x);
+// x between two bounds.
+Var Clamp(Builder& b, const Var& x, double least, double most);
+Var AddNumber(Builder& b, const Var& x, double number);
+Var MultiplyNumber(Builder& b, const Var& x, double number);
 Var Sigmoid(Builder& b, const Var& x);
+// Between the two matrices of a feed-forward block, as the model has it. The halves of a gated
+// block are its gate and what that multiplies.
+Var Activation(Builder& b, const Var& up);
 // x unchanged if p is 0.
 Var Dropout(Builder& b, const Var& x, double p);
 // Of the last dimension, in the type of x.
@@ -50,6 +66,8 @@ Var Slice(Builder& b, const Var& x, std::int64_t dim, std::int64_t start, std::i
 // Equal parts of the last dimension, or parts of these sizes.
 std::vector<Var> Split(Builder& b, const Var& x, const std::vector<std::int64_t>& sizes);
 Var Contiguous(Builder& b, const Var& x);
+// Dimensions of size 1 in others.
+Var Expand(Builder& b, const Var& x, const std::vector<std::int64_t>& shape);
 Var Concatenate(Builder& b, const std::vector<Var>& parts, std::int64_t dim);
 
 // weight (rows, width) by ids (…): (…, width).
@@ -70,15 +88,23 @@ Var Rotary(Builder& b, const Var& x, const TensorDesc& cosines, const TensorDesc
 struct AttentionResult {
   TensorDesc out, lse;
 };
-Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal);
+// What a query sees.
+struct AttentionKind {
+  bool causal = true;
+  std::int64_t window = 0;     // tokens, its own among them; 0: all; causal only
+  Parameter* sinks = nullptr;  // null: none
+};
+Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, const AttentionKind& kind);
 // Its two halves, for attention in parts.
 AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const TensorDesc& k,
-                                      const TensorDesc& v, bool causal);
+                                      const TensorDesc& v, bool causal, std::int64_t window = 0);
 std::vector<TensorDesc> FusedAttentionBackward(Builder& b, const TensorDesc& gradient,
                                                const TensorDesc& q, const TensorDesc& k,
                                                const TensorDesc& v, const AttentionResult& forward,
-                                               bool causal);
-// Scores, softmax, dropout and their product with the values, each written to memory.
-Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal);
+                                               bool causal, std::int64_t window = 0);
+// Scores, softmax, dropout and their product with the values, each written to memory. With alibi
+// the product of queries and keys is added to a bias.
+Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v,
+                     const AttentionKind& kind);
 
 }  // namespace reprise

@@ -153,13 +153,112 @@ Var Silu(Builder& b, const Var& x) {
   return Pointwise(b, x, {"", "aten::silu", "SiluBackward0", "aten::silu_backward"}, false);
 }
 
+Var Activation(Builder& b, const Var& up) {
+  const ModelShape& m = b.model();
+  if (!m.gated_ffn) {
+    return m.activation == "relu2"  ? Square(b, Relu(b, up))
+           : m.activation == "silu" ? Silu(b, up)
+                                    : Gelu(b, up);
+  }
+  const std::int64_t half = up.shape().back() / 2;
+  const std::vector<Var> halves = Split(b, up, {half, half});
+  if (m.activation != "clamped_silu") {
+    return Multiply(b, m.activation == "gelu" ? Gelu(b, halves[0]) : Silu(b, halves[0]), halves[1]);
+  }
+  // GPT-OSS (arXiv 2508.10925): both halves clamped at 7; x sigmoid(1.702 x), times the other
+  // plus 1.
+  constexpr double kMost = 7;
+  constexpr double kSlope = 1.702;
+  constexpr double kLow = -1e4;  // no lower bound
+  const Var gate = Clamp(b, halves[0], kLow, kMost);
+  const Var other = Clamp(b, halves[1], -kMost, kMost);
+  const Var swish = Multiply(b, gate, Sigmoid(b, MultiplyNumber(b, gate, kSlope)));
+  return Multiply(b, AddNumber(b, other, 1), swish);
+}
+
 Var Relu(Builder& b, const Var& x) {
   return Pointwise(b, x, {"", "aten::relu", "ReluBackward0", "aten::threshold_backward"}, true, {},
                    Args(0));
 }
 
+Var Square(Builder& b, const Var& x) {
+  b.Op();
+  const TensorDesc result = b.out.Work("aten::pow", Args(x.tensor, 2), b.NewLike(x.tensor));
+  const TensorDesc input = x.tensor;
+  return b.Record("PowBackward0", {x}, result, [&b, input](const TensorDesc& gradient) {
+    const TensorDesc power = b.out.Work("aten::pow", Args(input, 1.0), b.NewLike(input));
+    const TensorDesc twice = b.out.Work("aten::mul", Args(power, 2.0), b.NewLike(input));
+    return Fresh(b.out.Work("aten::mul", Args(gradient, twice), b.NewLike(gradient)));
+  });
+}
+
+Var Clamp(Builder& b, const Var& x, double least, double most) {
+  b.Op();
+  const TensorDesc result =
+      b.out.Work("aten::clamp", Args(x.tensor, least, most), b.NewLike(x.tensor));
+  const TensorDesc input = x.tensor;
+  return b.Record(
+      "ClampBackward1", {x}, result, [&b, input, least, most](const TensorDesc& gradient) {
+        const auto flags = [&] { return b.out.New(DType::kBool, input.shape); };
+        const TensorDesc above = b.out.Work("aten::ge", Args(input, least), flags());
+        const TensorDesc below = b.out.Work("aten::le", Args(input, most), flags());
+        b.out.InPlace("aten::logical_and_", above, below);
+        const TensorDesc zero = b.Constant("zero", gradient.dtype, {});
+        return Fresh(b.out.Work("aten::where", Args(above, gradient, zero), b.NewLike(gradient)));
+      });
+}
+
+Var AddNumber(Builder& b, const Var& x, double number) {
+  b.Op();
+  const TensorDesc result = b.out.Work("aten::add", Args(x.tensor, number, 1), b.NewLike(x.tensor));
+  return b.tape->Record("AddBackward0", {x}, {result}, [](std::vector<Grad>& results) {
+    return std::vector<Grad>{results[0]};
+  })[0];
+}
+
+Var MultiplyNumber(Builder& b, const Var& x, double number) {
+  b.Op();
+  const TensorDesc result = b.out.Work("aten::mul", Args(x.tensor, number), b.NewLike(x.tensor));
+  return b.Record("MulBackward0", {x}, result, [&b, number](const TensorDesc& gradient) {
+    return Fresh(b.out.Work("aten::mul", Args(gradient, number), b.NewLike(gradient)));
+  });
+}
+
 Var Sigmoid(Builder& b, const Var& x) {
   return Pointwise(b, x, {"", "aten::sigmoid", "SigmoidBackward0", "aten::sigmoid_backward"}, true);
+}
+
+Var Divide(Builder& b, const Var& x, const Var& y) {
+  b.Op();
+  const TensorDesc result = b.out.Work("aten::div", Args(x.tensor, y.tensor), b.NewLike(x.tensor));
+  const TensorDesc above = x.tensor;
+  const TensorDesc below = y.tensor;
+  return b.Record("DivBackward0", {x, y}, result, [&b, above, below](const TensorDesc& gradient) {
+    const TensorDesc dx = b.out.Work("aten::div", Args(gradient, below), b.NewLike(gradient));
+    const TensorDesc quotient = b.out.Work("aten::div", Args(above, below), b.NewLike(above));
+    const TensorDesc share = b.out.Work("aten::div", Args(quotient, below), b.NewLike(quotient));
+    const TensorDesc minus = b.out.Work("aten::neg", Args(gradient), b.NewLike(gradient));
+    const TensorDesc each = b.out.Work("aten::mul", Args(minus, share), b.NewLike(minus));
+    const TensorDesc sum = b.out.New(gradient.dtype, below.shape);
+    b.out.Work("aten::sum", Args(each, Ints{-1}, true, kNoValue), Args(sum));
+    return std::vector<Grad>{{dx, true}, {sum, true}};
+  });
+}
+
+Var SumOver(Builder& b, const Var& x, std::int64_t dim) {
+  b.Op();
+  std::vector<std::int64_t> shape = x.shape();
+  shape.erase(shape.begin() + dim);
+  const TensorDesc result = b.out.Work("aten::sum", Args(x.tensor, Ints{dim}, false, kNoValue),
+                                       b.out.New(x.tensor.dtype, shape));
+  const std::vector<std::int64_t> before = x.shape();
+  return b.Record("SumBackward1", {x}, result, [&b, before, dim](const TensorDesc& gradient) {
+    std::vector<std::int64_t> strides = gradient.strides;
+    strides.insert(strides.begin() + dim, 0);
+    const TensorDesc spread = b.out.Host("aten::expand", Args(gradient, before, false),
+                                         b.out.Alias(gradient, before, strides, gradient.offset));
+    return std::vector<Grad>{{spread, false}};
+  });
 }
 
 Var Dropout(Builder& b, const Var& x, double p) {

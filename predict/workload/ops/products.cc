@@ -211,14 +211,43 @@ Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t part
       [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
 }
 
-Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale) {
+Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends) {
+  const auto last_two_turned = [&b](const TensorDesc& t) {
+    const std::size_t n = t.shape.size();
+    std::vector<std::int64_t> shape = t.shape;
+    std::vector<std::int64_t> strides = t.strides;
+    std::swap(shape[n - 2], shape[n - 1]);
+    std::swap(strides[n - 2], strides[n - 1]);
+    return b.out.Host("aten::transpose", Args(t, -2, -1), b.out.Alias(t, shape, strides, t.offset));
+  };
+  const auto product = [&b, ends](const TensorDesc& left, const TensorDesc& right,
+                                  const std::vector<std::int64_t>& shape) {
+    return b.out.Work("aten::_grouped_mm", Args(left, right, ends, kNoValue, kNoValue),
+                      b.out.New(left.dtype, shape));
+  };
+  b.Op();
+  const TensorDesc rows = x.tensor;
+  const TensorDesc result =
+      product(rows, last_two_turned(weight.value), {rows.shape[0], weight.shape[1]});
+  Parameter* const parameter = &weight;
+  return b.Record("GroupedMmBackward0", {x, Var{.parameter = &weight}}, result,
+                  [last_two_turned, product, rows, parameter](const TensorDesc& gradient) {
+                    const TensorDesc dx = product(gradient, parameter->value, rows.shape);
+                    const TensorDesc dw =
+                        product(last_two_turned(gradient), rows, parameter->shape);
+                    return std::vector<Grad>{{dx, true}, {dw, true}};
+                  });
+}
+
+Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale, const TensorDesc* added) {
   const bool scaled = scale != 0;
   const std::int64_t batch = x.shape()[0];
   b.Op(scaled ? "" : "aten::matmul");
   const TensorDesc result = b.out.New(x.tensor.dtype, {batch, x.shape()[1], y.shape()[2]});
-  if (scaled) {  // Megatron's: baddbmm into an empty buffer, with beta 0 and alpha 1 / sqrt(d)
-    const TensorDesc buffer = b.out.New(x.tensor.dtype, result.shape);
-    b.out.Work("aten::baddbmm", Args(buffer, x.tensor, y.tensor, 0.0, scale), Args(result));
+  if (scaled) {  // Megatron's: baddbmm into an empty buffer, beta 0, alpha 1 / sqrt(d)
+    const TensorDesc addend = added != nullptr ? *added : b.out.New(x.tensor.dtype, result.shape);
+    b.out.Work("aten::baddbmm",
+               Args(addend, x.tensor, y.tensor, added != nullptr ? 1.0 : 0.0, scale), Args(result));
   } else {
     b.out.Work("aten::bmm", Args(x.tensor, y.tensor), Args(result));
   }

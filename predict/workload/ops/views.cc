@@ -143,6 +143,26 @@ Var Contiguous(Builder& b, const Var& x) {
   })[0];
 }
 
+Var Expand(Builder& b, const Var& x, const std::vector<std::int64_t>& shape) {
+  b.Op();
+  std::vector<std::int64_t> strides = x.tensor.strides;
+  Ints repeated;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (x.shape()[d] != shape[d]) {
+      strides[d] = 0;
+      repeated.push_back(static_cast<std::int64_t>(d));
+    }
+  }
+  const TensorDesc wide = b.out.Host("aten::expand", Args(x.tensor, shape, false),
+                                     b.out.Alias(x.tensor, shape, strides, x.tensor.offset));
+  const std::vector<std::int64_t> before = x.shape();
+  return b.Record("ExpandBackward0", {x}, wide, [&b, before, repeated](const TensorDesc& gradient) {
+    const TensorDesc sum = b.out.New(gradient.dtype, before);
+    b.out.Work("aten::sum", Args(gradient, repeated, true, kNoValue), Args(sum));
+    return Fresh(sum);
+  });
+}
+
 Var Concatenate(Builder& b, const std::vector<Var>& parts, std::int64_t dim) {
   if (parts.size() == 1) {
     return parts[0];

@@ -6,6 +6,7 @@
 
 #include "core/counted.h"
 #include "predict/workload/ops/model_operators.h"
+#include "predict/workload/parallel/expert_gates.h"
 #include "predict/workload/parallel/parallelism.h"
 #include "predict/workload/routing.h"
 
@@ -35,37 +36,6 @@ Var IndexRows(Builder& b, const Var& x, const TensorDesc& index) {
       });
 }
 
-// The largest top_k of each row; the gradient goes to where they were.
-Var TopK(Builder& b, const Var& x, std::int64_t k, TensorDesc& indices) {
-  b.Op();
-  const TensorDesc values = b.out.New(x.tensor.dtype, {x.shape()[0], k});
-  indices = b.out.New(DType::kInt64, {x.shape()[0], k});
-  b.out.Work("aten::topk", Args(x.tensor, k, -1, true, true), Args(values, indices));
-  const TensorDesc input = x.tensor;
-  return b.Record("TopkBackward0", {x}, values, [&b, input, indices](const TensorDesc& gradient) {
-    b.out.parent = "aten::value_selecting_reduction_backward";
-    const TensorDesc dx = b.Zeros(input.dtype, input.shape);
-    b.out.InPlace("aten::scatter_", dx, -1, indices, gradient);
-    return Fresh(dx);
-  });
-}
-
-Var SumOver(Builder& b, const Var& x, std::int64_t dim) {
-  b.Op();
-  std::vector<std::int64_t> shape = x.shape();
-  shape.erase(shape.begin() + dim);
-  const TensorDesc result = b.out.Work("aten::sum", Args(x.tensor, Ints{dim}, false, kNoValue),
-                                       b.out.New(x.tensor.dtype, shape));
-  const std::vector<std::int64_t> before = x.shape();
-  return b.Record("SumBackward1", {x}, result, [&b, before, dim](const TensorDesc& gradient) {
-    std::vector<std::int64_t> strides = gradient.strides;
-    strides.insert(strides.begin() + dim, 0);
-    const TensorDesc spread = b.out.Host("aten::expand", Args(gradient, before, false),
-                                         b.out.Alias(gradient, before, strides, gradient.offset));
-    return std::vector<Grad>{{spread, false}};
-  });
-}
-
 Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent,
                  const std::vector<std::int64_t>& received) {
   const auto exchange = [&b](const TensorDesc& in, const std::vector<std::int64_t>& in_rows,
@@ -82,6 +52,36 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
                   [exchange, sent, received](const TensorDesc& gradient) {
                     return std::vector<Grad>{{exchange(gradient, received, sent), true}};
                   });
+}
+
+// 0, 1, … count - 1.
+TensorDesc Numbers(Builder& b, std::int64_t count) {
+  const TensorDesc numbers = b.out.New(DType::kInt64, {count});
+  b.out.Work("aten::arange", Args(count, kNoValue, kNoValue, numbers.device, false), Args(numbers));
+  return numbers;
+}
+// Each of `numbers` as often as `counts` says: `rows` in all.
+TensorDesc Owners(Builder& b, const TensorDesc& numbers, const TensorDesc& counts,
+                  std::int64_t rows) {
+  return b.out.Work("aten::repeat_interleave", Args(numbers, counts, kNoValue, kNoValue),
+                    b.out.New(DType::kInt64, {rows}));
+}
+
+// The bias (groups, n) of each row's group.
+Var AddByGroup(Builder& b, const Var& x, Parameter& bias, const TensorDesc& rows_of_groups) {
+  const std::int64_t rows = x.shape()[0];
+  b.Op();
+  const TensorDesc owners = Owners(b, Numbers(b, bias.shape[0]), rows_of_groups, rows);
+  const TensorDesc spread =
+      b.out.Work("aten::index_select", Args(bias.value, 0, owners), b.NewLike(x.tensor));
+  const std::vector<std::int64_t> shape = bias.shape;
+  const Var of_rows = b.Record("IndexSelectBackward0", {Var{.parameter = &bias}}, spread,
+                               [&b, owners, shape](const TensorDesc& gradient) {
+                                 const TensorDesc sums = b.Zeros(gradient.dtype, shape);
+                                 b.out.InPlace("aten::index_add_", sums, 0, owners, gradient, 1);
+                                 return Fresh(sums);
+                               });
+  return Add(b, x, of_rows);
 }
 
 TensorDesc Argsort(Builder& b, const TensorDesc& keys, bool stable) {
@@ -146,14 +146,45 @@ Status CheckExperts(const Workload& w) {
 TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows,
                          std::int64_t local, std::int64_t ranks) {
   b.Op();
-  const TensorDesc numbers = b.out.New(DType::kInt64, {local});
-  b.out.Work("aten::arange", Args(local, kNoValue, kNoValue, numbers.device, false), Args(numbers));
-  const TensorDesc repeated = b.out.Work("aten::repeat", Args(numbers, Ints{ranks}),
+  const TensorDesc repeated = b.out.Work("aten::repeat", Args(Numbers(b, local), Ints{ranks}),
                                          b.out.New(DType::kInt64, {local * ranks}));
-  const TensorDesc owners =
-      b.out.Work("aten::repeat_interleave", Args(repeated, counts, kNoValue, kNoValue),
-                 b.out.New(DType::kInt64, {rows}));
-  return Argsort(b, owners, true);
+  return Argsort(b, Owners(b, repeated, counts, rows), true);
+}
+
+// A rank's experts one after the other; `rows` of each.
+Var ThroughEach(Builder& b, const Var& sorted, const std::vector<std::int64_t>& rows,
+                const std::vector<ExpertWeights>& experts) {
+  const std::int64_t held = sorted.shape()[0];
+  std::vector<Var> results;
+  std::int64_t at = 0;
+  for (std::size_t expert = 0; expert < rows.size(); ++expert) {
+    const std::int64_t mine = rows[expert] * b.layout().ep;
+    if (mine > 0) {
+      const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
+      const ExpertWeights& weights = experts[expert];
+      results.push_back(
+          Linear(b, UpAndActivation(b, part, weights), *weights.down.weight, weights.down.bias));
+    }
+    at += mine;
+  }
+  return results.empty() ? sorted : Concatenate(b, results, 0);
+}
+
+// All of a rank's experts at once.
+Var ThroughGroups(Builder& b, const Var& sorted, const TensorDesc& per_expert,
+                  const ExpertWeights& weights) {
+  const std::int64_t local = weights.up.weight->shape[0];
+  b.Op();
+  const TensorDesc own = b.out.Part(per_expert, 0, {local});
+  const TensorDesc ends =
+      b.out.Work("aten::cumsum", Args(own, 0, kNoValue), b.out.New(DType::kInt64, {local}));
+  const TensorDesc offsets = b.out.New(DType::kInt32, {local});
+  b.out.InPlace("aten::copy_", offsets, ends, false);
+  const auto linear = [&](const Var& x, const WeightAndBias& of) {
+    const Var product = GroupedLinear(b, x, *of.weight, offsets);
+    return of.bias == nullptr ? product : AddByGroup(b, product, *of.bias, own);
+  };
+  return linear(Activation(b, linear(sorted, weights.up)), weights.down);
 }
 
 }  // namespace
@@ -168,18 +199,10 @@ Parallelism ExpertParallel() {
 }
 
 Var UpAndActivation(Builder& b, const Var& x, const ExpertWeights& weights) {
-  Var up = Linear(b, x, *weights.up.weight, weights.up.bias, true);
-  if (b.model().gated_ffn) {
-    const std::int64_t half = up.shape().back() / 2;
-    const std::vector<Var> halves = Split(b, up, {half, half});
-    up = Multiply(b, Silu(b, halves[0]), halves[1]);
-  } else {
-    up = Gelu(b, up);
-  }
-  return up;
+  return Activation(b, Linear(b, x, *weights.up.weight, weights.up.bias, true));
 }
 
-Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
+Var RouteThroughExperts(Builder& b, const Var& x, const WeightAndBias& router,
                         const std::vector<ExpertWeights>& experts) {
   const ModelShape& model = b.model();
   const std::int64_t tokens = x.shape()[0];
@@ -194,9 +217,8 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
   }
   const std::vector<std::int64_t> received(static_cast<std::size_t>(ranks),
                                            sent[static_cast<std::size_t>(position)]);
-  const Var scores = Softmax(b, Linear(b, x, router, nullptr));
   TensorDesc chosen;
-  const Var gates = TopK(b, scores, k, chosen);
+  const Var gates = Gates(b, Linear(b, x, *router.weight, router.bias), chosen);
   const TensorDesc flat = b.Shaped(chosen, {tokens * k});
   const TensorDesc order = Argsort(b, flat, true);
   const TensorDesc per_expert = b.out.Work("aten::bincount", Args(flat, kNoValue, model.experts),
@@ -225,19 +247,10 @@ Var RouteThroughExperts(Builder& b, const Var& x, Parameter& router,
     by_expert = OrderByExpert(b, sizes, held, local, ranks);
     sorted = IndexRows(b, sorted, by_expert);
   }
-  std::vector<Var> results;
-  std::int64_t at = 0;
-  for (std::int64_t expert = 0; expert < local; ++expert) {
-    const std::int64_t mine = counts[static_cast<std::size_t>(position * local + expert)] * ranks;
-    if (mine > 0) {
-      const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
-      const ExpertWeights& weights = experts[static_cast<std::size_t>(expert)];
-      results.push_back(
-          Linear(b, UpAndActivation(b, part, weights), *weights.down.weight, weights.down.bias));
-    }
-    at += mine;
-  }
-  Var out = results.empty() ? sorted : Concatenate(b, results, 0);
+  const std::vector<std::int64_t> mine(counts.begin() + position * local,
+                                       counts.begin() + (position + 1) * local);
+  Var out = model.grouped_experts ? ThroughGroups(b, sorted, per_expert, experts[0])
+                                  : ThroughEach(b, sorted, mine, experts);
   if (ranks > 1 && local > 1) {
     out = IndexRows(b, out, Argsort(b, by_expert, false));
   }

@@ -116,10 +116,12 @@ void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
 }
 
 Status CheckSharded(const Workload& w) {
-  if (w.layout.fsdp && w.layout.pp > 1 && w.model.tied_embeddings) {
+  if (w.layout.fsdp && w.layout.pp > 1 && w.model.EmbeddingAtBothEnds()) {
     return BadInput(
-        "\"fsdp\" with pipeline parallelism needs \"tied_embeddings\": false: first and last "
-        "stage hold shards of different units");
+        fmt::format("\"fsdp\" with pipeline parallelism needs {}: first and last stage hold shards "
+                    "of different "
+                    "units",
+                    w.model.tied_embeddings ? "\"tied_embeddings\": false" : "\"mtp_layers\": 0"));
   }
   return {};
 }

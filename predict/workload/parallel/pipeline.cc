@@ -16,7 +16,7 @@ std::vector<GroupRole> PipelineGroups(const Workload& w) {
     // Both directions between two stages: their transfers are kept apart.
     roles.push_back(ByRule(w.layout, "pp_backward", "PIPELINE_BACKWARD_GROUP", {kStageAxis}));
   }
-  if (w.layout.pp > 1 && w.model.tied_embeddings) {
+  if (w.layout.pp > 1 && w.model.EmbeddingAtBothEnds()) {
     roles.push_back(
         ByRule(w.layout, "embd", "EMBEDDING_GROUP", {kStageAxis}, {0, w.layout.pp - 1}));
   }

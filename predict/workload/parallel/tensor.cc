@@ -121,8 +121,9 @@ void SumWhole(Builder& b, ParameterStore& store) {
   for (Unit* unit : store.units) {
     for (const Parameter& parameter : unit->parameters) {
       if (parameter.tp_sum) {
-        gradients.push_back(store.GradientOf(parameter));
-        elements += gradients.back().elements;
+        const TensorDesc gradient = store.GradientOf(parameter);
+        gradients.push_back(b.out.Part(gradient, 0, {gradient.elements}));
+        elements += gradient.elements;
       }
     }
   }
