@@ -189,8 +189,14 @@ class Extension {
     Line([](Prediction& of) -> double& { return *of.energy_joules; });
     Line([](Prediction & of) -> auto& { return of.power->joules; });
     Line([](Prediction & of) -> auto& { return of.power->idle_joules; });
+    if (out_.power->nodes_joules) {
+      Line([](Prediction& of) -> double& { return *of.power->nodes_joules; });
+    }
     const auto watts = [extended](double joules) { return extended > 0 ? joules / extended : 0; };
     out_.power->mean_watts = watts(out_.power->joules);
+    if (out_.power->nodes_joules) {
+      out_.power->nodes_watts = watts(*out_.power->nodes_joules);
+    }
     for (std::size_t i = 0; i < out_.power->classes.size(); ++i) {
       Line([i](Prediction & of) -> auto& { return of.power->classes[i].above_idle_joules; });
       out_.power->classes[i].mean_watts = watts(out_.power->classes[i].above_idle_joules);
@@ -205,6 +211,10 @@ class Extension {
     for (std::size_t i = 0; i < out_.power->nodes.size(); ++i) {
       Line([i](Prediction & of) -> auto& { return of.power->nodes[i].joules; });
       out_.power->nodes[i].mean_watts = watts(out_.power->nodes[i].joules);
+      if (out_.power->nodes[i].total_joules) {
+        Line([i](Prediction& of) -> double& { return *of.power->nodes[i].total_joules; });
+        out_.power->nodes[i].total_watts = watts(*out_.power->nodes[i].total_joules);
+      }
     }
     Constant([](Prediction& of) { return of.power->summary.peak_watts; });
     out_.power->summary.mean_watts *= before > 0 ? out_.power->mean_watts / before : 1;

@@ -68,11 +68,15 @@ struct PowerPrediction {
   };
   // One node of those that take the same.
   struct OfNode {
-    std::string nodes;  // "0-3, 8"
-    double joules = 0, mean_watts = 0;
+    std::string nodes;                  // "0-3, 8"
+    double joules = 0, mean_watts = 0;  // of its devices
+    // With what the node takes besides; nothing: the machine does not say it.
+    std::optional<double> total_joules, total_watts;
   };
   // Of one step and all devices; watts over all its steps.
   double joules = 0, idle_joules = 0, mean_watts = 0;
+  // Likewise of all nodes: devices and what is around them. Nothing: the machine does not say it.
+  std::optional<double> nodes_joules, nodes_watts;
   double limit_watts = 0;
   bool until_steady = false;
   int rounds = 0;

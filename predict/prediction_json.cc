@@ -16,13 +16,14 @@ REPRISE_JSON_FIELDS(StackPrediction, name, about, changes, model, error, error_o
 REPRISE_JSON_FIELDS(PowerPrediction::OfDevice, first_rank, ranks, joules, mean_watts, peak_watts,
                     peak_at_ns, peak_ns, peak_operations, throttled_ns, throttled_by_power_ns,
                     throttled_by_heat_ns, air_celsius, mean_celsius, max_celsius)
-REPRISE_JSON_FIELDS(PowerPrediction::OfNode, nodes, joules, mean_watts)
+REPRISE_JSON_FIELDS(PowerPrediction::OfNode, nodes, joules, mean_watts, total_joules, total_watts)
 inline void to_json(Json& json, const PowerPrediction::OfClass& of) {
   json["name"] = of.op_class;
   REPRISE_ADD_FIELDS(json, of, above_idle_joules, mean_watts)
 }
-REPRISE_JSON_FIELDS(PowerPrediction, joules, idle_joules, mean_watts, limit_watts, until_steady,
-                    rounds, settled, limit_met, heat_met, classes, devices, nodes)
+REPRISE_JSON_FIELDS(PowerPrediction, joules, idle_joules, mean_watts, nodes_joules, nodes_watts,
+                    limit_watts, until_steady, rounds, settled, limit_met, heat_met, classes,
+                    devices, nodes)
 
 namespace {
 

@@ -123,7 +123,7 @@ std::string WattsText(double watts) {
 
 std::string PowerText(const Prediction& of) {
   const DeviceSummary& device = of.power->summary;
-  return fmt::format(
+  std::string text = fmt::format(
       "Power           a device takes {:.0f} W, at most {:.0f} W of {:.0f} W{}; all {}, {} a "
       "step\n",
       device.mean_watts, device.peak_watts, of.power->limit_watts,
@@ -131,6 +131,11 @@ std::string PowerText(const Prediction& of) {
           ? fmt::format(", throttled for {:.1f} % of the time", 100 * device.throttled_share)
           : "",
       WattsText(of.power->mean_watts), JoulesText(of.power->joules));
+  if (of.power->nodes_watts && of.power->nodes_joules) {
+    text += fmt::format("                its nodes with all that is in them {}, {} a step\n",
+                        WattsText(*of.power->nodes_watts), JoulesText(*of.power->nodes_joules));
+  }
+  return text;
 }
 
 // ": does not fit, 28.37 GiB too much"; empty: the machine's memory is not known.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "et_schema/rank_classes.h"
@@ -196,9 +197,18 @@ std::vector<PowerPrediction::OfNode> SetPower::Nodes(double steps, double second
     for (const std::uint32_t d : members) {
       joules += outcome_->devices[d].joules;
     }
-    rows.push_back({RangesText(numbers), joules / steps, joules / seconds});
+    PowerPrediction::OfNode& row = rows.emplace_back(PowerPrediction::OfNode{
+        .nodes = RangesText(numbers), .joules = joules / steps, .mean_watts = joules / seconds});
+    if (const OptionalNumber& rest = machine_->node.rest_watts) {
+      row.total_watts = row.mean_watts + rest->value;
+      row.total_joules = *row.total_watts * seconds / steps;
+    }
   }
   return rows;
+}
+
+double SetPower::NodeCount() const {
+  return std::ceil(static_cast<double>(device_of_.size()) / machine_->node.devices.value);
 }
 
 std::vector<PowerPrediction::OfClass> SetPower::Classes(double steps, double seconds) const {
@@ -231,9 +241,18 @@ std::optional<PowerPrediction> SetPower::Predict(std::int64_t steps) const {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     idle_joules += static_cast<double>(devices_[d].ranks) * outcome_->devices[d].idle_joules;
   }
+  std::optional<double> nodes_joules;
+  if (const OptionalNumber& rest = machine_->node.rest_watts) {
+    nodes_joules = joules + NodeCount() * rest->value * seconds;
+  }
+  const auto over = [](const std::optional<double>& sum, double by) {
+    return sum ? std::optional(*sum / by) : std::nullopt;
+  };
   return PowerPrediction{.joules = joules / of_steps,
                          .idle_joules = idle_joules / of_steps,
                          .mean_watts = joules / seconds,
+                         .nodes_joules = over(nodes_joules, of_steps),
+                         .nodes_watts = over(nodes_joules, seconds),
                          .limit_watts = outcome_->limit_watts,
                          .until_steady = options_.until_steady,
                          .rounds = outcome_->rounds,

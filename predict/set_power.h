@@ -62,6 +62,8 @@ class SetPower {
   [[nodiscard]] std::vector<PowerPrediction::OfNode> Nodes(double steps, double seconds) const;
   [[nodiscard]] std::vector<PowerPrediction::OfClass> Classes(double steps, double seconds) const;
   [[nodiscard]] DeviceSummary Summary() const;
+  // That have a device of the job.
+  [[nodiscard]] double NodeCount() const;
 
   PowerOptions options_;
   bool slots_ = false;

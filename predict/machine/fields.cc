@@ -182,6 +182,7 @@ std::vector<MachineField> FieldsOf(MachineModel& machine) {
                      : DefaultNumber{0, "us", "operations run on the host's threads"});
   list.Required("node.devices", Dimension::kCount, machine.node.devices);
   list.Optional("node.nodes", Dimension::kCount, machine.node.nodes);
+  list.Optional("node.rest_power", Dimension::kPower, machine.node.rest_watts);
   for (LinkLevel& link : machine.links) {
     AddLink(link, list);
   }

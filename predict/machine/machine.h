@@ -155,6 +155,9 @@ struct HostModel {
 struct NodeShape {
   SourcedNumber devices;  // of one node
   OptionalNumber nodes;   // of the machine; absent: as many as are needed
+  // What one node takes besides its devices, at any load: processors, fans, adapters, switches,
+  // losses of its supplies. Absent: not known.
+  OptionalNumber rest_watts;
 };
 
 enum class BandwidthPer : std::uint8_t {

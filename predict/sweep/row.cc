@@ -33,6 +33,7 @@ constexpr RowField kJobFields[] = {
     {"micro_batches", &R::micro_batches},
 };
 constexpr RowField kPowerFields[] = {
+    {"nodes_joules", &R::nodes_joules},
     {"mean_watts", &R::mean_watts},
     {"peak_watts", &R::peak_watts},
     {"throttled_share", &R::throttled_share},
@@ -162,6 +163,7 @@ void TakePrediction(const Prediction& of, SweepRow& row) {
   }
   if (of.power) {
     const DeviceSummary& device = of.power->summary;
+    row.nodes_joules = of.power->nodes_joules;
     row.mean_watts = device.mean_watts;
     row.peak_watts = device.peak_watts;
     row.throttled_share = device.throttled_share;

@@ -36,7 +36,7 @@ struct SweepRow {
   std::optional<double> mean_celsius, max_celsius, front_celsius, rear_celsius, rear_over_front;
   std::optional<std::int64_t> step_time_ns, classes;
   std::string machine;
-  std::optional<double> energy_joules;
+  std::optional<double> energy_joules, nodes_joules;
   std::optional<std::int64_t> exposed_communication_ns, bubble_ns;
   std::optional<double> hfu, mfu, tokens_per_second, samples_per_second;
   std::optional<std::int64_t> device_time_ns, linked_device_time_ns;

@@ -122,6 +122,42 @@ TEST(Predictions, OfAJobAddUp) {
   EXPECT_EQ(of.PerSecond(0), std::nullopt);
 }
 
+// Twelve ranks are in two nodes of eight: what is besides counts for both, once.
+TEST(Predictions, OfNodesCountWhatIsInThemBesides) {
+  const Workload job =
+      Job("gpt-small", {{"tp", "1"}, {"pp", "1"}, {"dp", "12"}, {"global-batch", "24"}});
+  const auto with = [&job](const std::string& watts) {
+    return Predict(job, {.machine = "h100-hgx", .overrides = {"node.rest_power=" + watts}});
+  };
+  const Prediction of = with("3kW");
+  const double seconds = static_cast<double>(of.step_time_ns) * 1e-9;
+  ASSERT_TRUE(of.power && of.power->nodes_joules && of.power->nodes_watts);
+  EXPECT_NEAR(*of.power->nodes_joules, of.power->joules + 2 * 3000 * seconds, 6000 * 1e-6);
+  EXPECT_NEAR(*of.power->nodes_watts, of.power->mean_watts + 2 * 3000, 1e-6);
+  double total = 0;
+  for (const auto& row : of.power->nodes) {
+    ASSERT_TRUE(row.total_joules && row.total_watts);
+    EXPECT_NEAR(*row.total_watts, row.mean_watts + 3000, 1e-9);
+    total += *row.total_joules;
+  }
+  ASSERT_EQ(of.power->nodes.size(), 2U);  // of eight ranks, and of four
+  EXPECT_NEAR(total, *of.power->nodes_joules, 1e-6 * total);
+  EXPECT_EQ(with("1kW").power->joules, of.power->joules);
+  EXPECT_THAT(PredictionText(of), HasSubstr("its nodes with all that is in them"));
+  EXPECT_EQ(PredictionJson(of).at("power").at("nodes_joules"), *of.power->nodes_joules);
+}
+
+TEST(Predictions, WithoutANodesRestHaveNoPowerOfNodes) {
+  const Prediction of = Predict(Job("gpt-small"), {.machine = "mi300x-8"});
+  ASSERT_TRUE(of.power);
+  EXPECT_EQ(of.power->nodes_joules, std::nullopt);
+  EXPECT_EQ(of.power->nodes.at(0).total_watts, std::nullopt);
+  EXPECT_THAT(PredictionText(of), Not(HasSubstr("its nodes")));
+  const auto json = PredictionJson(of).at("power");
+  EXPECT_TRUE(json.at("nodes_watts").is_null());
+  EXPECT_TRUE(json.at("nodes").at(0).at("total_joules").is_null());
+}
+
 TEST(Predictions, WithoutPowerNumbersHaveNoEnergy) {
   auto machine = TargetMachine::Create({.machine = "h100-hgx"});
   ASSERT_TRUE(machine);
