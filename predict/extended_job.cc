@@ -44,6 +44,33 @@ std::optional<SmallJobs> SmallJobsOf(const Workload& workload) {
   return sum <= batches + batches / 4 ? std::optional(small) : std::nullopt;
 }
 
+// The same with `times` as many micro-batches from one job to the next, three times of them in the
+// first. Nothing: they would take longer than the job.
+std::optional<SmallJobs> Longer(const SmallJobs& small, std::int64_t times, std::int64_t batches) {
+  const std::int64_t each = small.each * times;
+  const std::int64_t repeated = (batches - small.first - 3 * each) / each;
+  const SmallJobs longer{.first = batches - repeated * each, .each = each};
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    sum += longer.Batches(i);
+  }
+  return repeated >= static_cast<std::int64_t>(kJobs) && sum <= batches ? std::optional(longer)
+                                                                        : std::nullopt;
+}
+
+using SmallPredictions = std::array<Prediction, kJobs>;
+
+// How often more micro-batches the small jobs need, so that windows of a limiter lie between their
+// first and last ones.
+std::int64_t TimesForWindow(const SmallPredictions& small) {
+  const auto& power = small.back().power;
+  const std::int64_t grown_ns = small.back().step_time_ns - small.front().step_time_ns;
+  if (!power || !power->limit_window_ns || grown_ns <= 0) {
+    return 1;
+  }
+  return std::max<std::int64_t>((*power->limit_window_ns + grown_ns - 1) / grown_ns, 1);
+}
+
 template <typename Number>
 bool IsLine(const std::array<Number, kJobs>& values) {
   const Number step = values[1] - values[0];
@@ -72,7 +99,7 @@ bool EndAlike(const Prediction& a, const Prediction& b) {
 class Extension {
  public:
   // `times`: how often the difference of two small jobs is added to the last one's values.
-  Extension(std::array<Prediction, kJobs> small, std::int64_t times, const DeviceModel& device)
+  Extension(SmallPredictions small, std::int64_t times, const DeviceModel& device)
       : small_(std::move(small)), times_(times), device_(device), out_(small_.back()) {}
 
   std::optional<Prediction> Extend() {
@@ -182,6 +209,9 @@ class Extension {
       times[i] = seconds(small_[i]);
     }
     fits_ = fits_ && IsLine(times);
+    // Of a limiter's windows some must be of micro-batches in the middle alone.
+    fits_ = fits_ && times.back() - times.front() >=
+                         static_cast<double>(LimitWindowNs(device_.power)) * 1e-9;
     const double extended =
         times.back() + static_cast<double>(times_) * (times[kJobs - 1] - times[kJobs - 2]);
     const double before = out_.power->mean_watts;
@@ -298,7 +328,7 @@ class Extension {
     }
   }
 
-  std::array<Prediction, kJobs> small_;
+  SmallPredictions small_;
   std::int64_t times_;
   const DeviceModel& device_;
   Prediction out_;
@@ -306,18 +336,31 @@ class Extension {
   std::vector<std::function<void()>> shares_;
 };
 
+Result<SmallPredictions> PredictSmall(const Workload& workload, const SmallJobs& jobs,
+                                      const PredictWhole& predict) {
+  SmallPredictions small;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    REPRISE_ASSIGN(small[i], predict(WithMicroBatches(workload, jobs.Batches(i))));
+  }
+  return small;
+}
+
 }  // namespace
 
 Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
                                                   const DeviceModel& device,
                                                   const PredictWhole& predict) {
-  const auto jobs = SmallJobsOf(workload);
+  auto jobs = SmallJobsOf(workload);
   if (!jobs || workload.steps != 1 || !workload.routing.balanced) {
     return std::nullopt;
   }
-  std::array<Prediction, kJobs> small;
-  for (std::size_t i = 0; i < kJobs; ++i) {
-    REPRISE_ASSIGN(small[i], predict(WithMicroBatches(workload, jobs->Batches(i))));
+  REPRISE_ASSIGN(SmallPredictions small, PredictSmall(workload, *jobs, predict));
+  if (const std::int64_t times = TimesForWindow(small); times > 1) {
+    jobs = Longer(*jobs, times, workload.micro_batches());
+    if (!jobs) {
+      return std::nullopt;
+    }
+    REPRISE_ASSIGN(small, PredictSmall(workload, *jobs, predict));
   }
   const std::int64_t more = workload.micro_batches() - jobs->Batches(kJobs - 1);
   auto extended = Extension(std::move(small), more / jobs->each, device).Extend();

@@ -21,7 +21,8 @@ using PredictWhole = std::function<Result<Prediction>(const Workload& workload)>
 // and whose last operations start as long before the end (Prediction::last_starts): no stage has a
 // lead that more micro-batches would use up. Nothing: the job has few itself, several steps, or
 // differences that are not equal (tokens that choose experts anew in each micro-batch, power or
-// heat that lowers clocks). Temperatures follow the thermal model of `device`, to a
+// heat that lowers clocks). Under a limit on means the small jobs are longer than its window.
+// Temperatures follow the thermal model of `device`, to a
 // hundred-thousandth.
 [[nodiscard]] Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
                                                                 const DeviceModel& device,

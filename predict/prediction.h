@@ -78,6 +78,7 @@ struct PowerPrediction {
   // Likewise of all nodes: devices and what is around them. Nothing: the machine does not say it.
   std::optional<double> nodes_joules, nodes_watts;
   double limit_watts = 0;
+  std::optional<std::int64_t> limit_window_ns;  // nothing: the limit holds at every moment
   bool until_steady = false;
   int rounds = 0;
   bool settled = true, limit_met = true, heat_met = true;

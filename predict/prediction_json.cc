@@ -22,8 +22,8 @@ inline void to_json(Json& json, const PowerPrediction::OfClass& of) {
   REPRISE_ADD_FIELDS(json, of, above_idle_joules, mean_watts)
 }
 REPRISE_JSON_FIELDS(PowerPrediction, joules, idle_joules, mean_watts, nodes_joules, nodes_watts,
-                    limit_watts, until_steady, rounds, settled, limit_met, heat_met, classes,
-                    devices, nodes)
+                    limit_watts, limit_window_ns, until_steady, rounds, settled, limit_met,
+                    heat_met, classes, devices, nodes)
 
 namespace {
 

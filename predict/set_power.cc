@@ -245,6 +245,10 @@ std::optional<PowerPrediction> SetPower::Predict(std::int64_t steps) const {
   if (const OptionalNumber& rest = machine_->node.rest_watts) {
     nodes_joules = joules + NodeCount() * rest->value * seconds;
   }
+  std::optional<std::int64_t> window_ns;
+  if (machine_->device.power.limit_window_ns) {
+    window_ns = LimitWindowNs(machine_->device.power);
+  }
   const auto over = [](const std::optional<double>& sum, double by) {
     return sum ? std::optional(*sum / by) : std::nullopt;
   };
@@ -254,6 +258,7 @@ std::optional<PowerPrediction> SetPower::Predict(std::int64_t steps) const {
                          .nodes_joules = over(nodes_joules, of_steps),
                          .nodes_watts = over(nodes_joules, seconds),
                          .limit_watts = outcome_->limit_watts,
+                         .limit_window_ns = window_ns,
                          .until_steady = options_.until_steady,
                          .rounds = outcome_->rounds,
                          .settled = outcome_->settled,

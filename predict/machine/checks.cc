@@ -56,6 +56,9 @@ Status CheckRates(const MachineModel& machine) {
 Status CheckPower(const MachineModel& machine) {
   const OptionalNumber& idle = machine.device.power.idle_watts;
   const OptionalNumber& limit = machine.device.power.limit_watts;
+  if (machine.device.power.limit_window_ns && !limit) {
+    return BadInput("device.power.limit_window needs device.power.limit");
+  }
   if (idle && limit && idle->value >= limit->value) {
     return BadInput(
         fmt::format("device.power.idle ({:g} W) is not below device.power.limit ({:g} W)",

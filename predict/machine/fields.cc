@@ -80,6 +80,7 @@ void AddFormats(std::string_view at, Dimension dimension,
 
 void AddPower(PowerModel& power, FieldList& list) {
   list.Optional("device.power.limit", Dimension::kPower, power.limit_watts);
+  list.Optional("device.power.limit_window", Dimension::kTime, power.limit_window_ns);
   list.Optional("device.power.idle", Dimension::kPower, power.idle_watts);
   AddFormats("device.power", Dimension::kFlopEnergy, power.matrix_joules_per_flop,
              power.vector_joules_per_flop, list);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/counted.h"
 
@@ -125,6 +126,10 @@ bool HasThermal(const DeviceModel& device) {
   const ThermalModel& thermal = device.thermal;
   return HasPower(device) && thermal.kelvin_per_watt && thermal.joules_per_kelvin &&
          thermal.inlet_celsius && thermal.throttle_celsius;
+}
+
+std::int64_t LimitWindowNs(const PowerModel& power) {
+  return power.limit_window_ns ? std::llround(power.limit_window_ns->value) : 0;
 }
 
 const SourcedNumber* PeakRate(const DeviceModel& device, DType dtype, bool matrix, bool tf32) {

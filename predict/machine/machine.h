@@ -102,6 +102,7 @@ struct ExpertNumbers {
 // formulas). All or nothing of a part: HasPower, HasClockCurve, HasThermal.
 struct PowerModel {
   OptionalNumber limit_watts, idle_watts;
+  OptionalNumber limit_window_ns;  // the limit holds for means over it; absent: at every moment
   // Of the core at the highest clock, of one operation by the units that compute in that format.
   std::array<OptionalNumber, kRateFormats> matrix_joules_per_flop, vector_joules_per_flop;
   OptionalNumber memory_joules_per_byte;
@@ -267,6 +268,8 @@ struct MachineModel {
 [[nodiscard]] bool HasPower(const DeviceModel& device);
 [[nodiscard]] bool HasClockCurve(const DeviceModel& device);
 [[nodiscard]] bool HasThermal(const DeviceModel& device);
+// 0: the limit holds at every moment.
+[[nodiscard]] std::int64_t LimitWindowNs(const PowerModel& power);
 
 // The dense peak for products (`matrix`) or for other arithmetic on elements of a type, by the
 // fastest units that compute it: float32 products run on tf32 units only where `tf32` is true.

@@ -7,12 +7,13 @@
 #include "core/nanoseconds.h"
 #include "core/shown_text.h"
 #include "predict/machine/units.h"
+#include "predict/simulator/power_limit.h"
 #include "predict/simulator/power_samples.h"
 
 namespace reprise {
 namespace {
 
-// A moment is above a limit by more than rounding.
+// A temperature is above a limit by more than rounding.
 constexpr double kAbove = 1 + 1e-9;
 // Power rises with the clock at most with its third power, so that a third of the part by which a
 // device must cool is never too much.
@@ -25,6 +26,7 @@ class PowerSettlement {
       : input_(input),
         device_(input.machine.device),
         curve_(device_.power),
+        window_ns_(LimitWindowNs(device_.power)),
         devices_(devices),
         timing_(timing),
         schedule_(schedule) {}
@@ -75,14 +77,16 @@ class PowerSettlement {
                       "device.thermal to its file (docs/machine_format.md)",
                       input_.machine.name));
     }
+    limiter_.emplace(curve_, idle, out_.limit_watts, window_ns_);
     limits_ = (input_.follows_limit || out_.limit_watts < own) && HasClockCurve(device_);
+    times_.resize(devices_.size());
     tracks_.resize(devices_.size());
     temperatures_.resize(devices_.size());
     air_.resize(devices_.size());
     for (PoweredDevice& device : devices_) {
       for (PoweredNode& node : device.nodes) {
         node.full_ns = timing_.duration_ns[node.node];
-        if (!input_.follows_limit && !node.transfer) {
+        if (!input_.follows_limit && !node.transfer && node.full_ns >= window_ns_) {
           KeepBelow(own - idle, node);
         }
       }
@@ -125,23 +129,13 @@ class PowerSettlement {
           std::max(*std::ranges::max_element(schedule_.end_ns), out_.window.begin_ns + 1);
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      tracks_[d] = TrackPower(devices_[d].nodes, TimesOf(devices_[d]), curve_,
-                              device_.power.idle_watts->value, out_.window);
-      if (!limits_) {
-        Cut(tracks_[d]);
+      times_[d] = TimesOf(devices_[d]);
+      tracks_[d] = TrackPower(devices_[d].nodes, times_[d], curve_, device_.power.idle_watts->value,
+                              out_.window);
+      // Measured times contain what the limit did to them.
+      if (!limits_ && !input_.follows_limit) {
+        limiter_->Cut(tracks_[d]);
       }
-    }
-  }
-
-  // Measured times contain what the limit did to them: what the model has above it is its error.
-  void Cut(PowerTrack& track) const {
-    const double most = out_.limit_watts - device_.power.idle_watts->value;
-    for (PowerInterval& interval : track.intervals) {
-      if (input_.follows_limit || interval.watts_above_idle <= most) {
-        continue;
-      }
-      interval.watts_above_idle = most;
-      interval.power.watts = out_.limit_watts;
     }
   }
 
@@ -201,66 +195,11 @@ class PowerSettlement {
     bool changed = false;
     out_.limit_unmet = out_.heat_unmet = false;
     for (std::size_t d = 0; limits_ && d < devices_.size(); ++d) {
-      changed = MeetLimit(devices_[d], tracks_[d]) || changed;
+      const auto met = limiter_->Meet(devices_[d].nodes, times_[d], tracks_[d]);
+      changed = changed || met.changed;
+      out_.limit_unmet = out_.limit_unmet || met.unmet;
     }
     return changed || (input_.options.until_steady && HasClockCurve(device_) && CoolFirstRow());
-  }
-
-  // Of the operations of an interval none may keep a clock with which it exceeds the limit.
-  bool MeetLimit(PoweredDevice& device, const PowerTrack& track) {
-    std::vector<std::int32_t> steps(device.nodes.size());  // as the track has them, or lower
-    for (const PowerInterval& interval : track.intervals) {
-      if (interval.power.watts <= out_.limit_watts * kAbove) {
-        continue;
-      }
-      const std::int32_t step = StepWithin(device, track, interval);
-      bool lower = false;
-      for (std::uint32_t k = 0; k < interval.count; ++k) {
-        const std::uint32_t i = track.running[interval.first + k];
-        if (Follows(device.nodes[i]) && device.nodes[i].step() < step) {
-          steps[i] = std::max(steps[i], step);
-          lower = true;
-        }
-      }
-      out_.limit_unmet = out_.limit_unmet || !lower;
-    }
-    bool changed = false;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      changed = changed || steps[i] > 0;
-      device.nodes[i].power_step = std::max(device.nodes[i].power_step, steps[i]);
-    }
-    return changed;
-  }
-
-  // The highest clock with which all that runs is within the limit; else the lowest.
-  [[nodiscard]] std::int32_t StepWithin(const PoweredDevice& device, const PowerTrack& track,
-                                        const PowerInterval& interval) const {
-    const auto watts_at = [&](std::int32_t step) {
-      double watts = device_.power.idle_watts->value;
-      for (std::uint32_t k = 0; k < interval.count; ++k) {
-        const PoweredNode& node = device.nodes[track.running[interval.first + k]];
-        const std::int64_t all_ns = schedule_.end_ns[node.node] - schedule_.start_ns[node.node];
-        const std::int64_t ns = node.transfer ? std::min(input_.own_ns(node.node), all_ns) : all_ns;
-        watts += NodeWatts(node, static_cast<double>(ns), curve_, std::max(step, node.step()));
-      }
-      return watts;
-    };
-    std::int32_t low = 0;
-    std::int32_t high = curve_.lowest();
-    while (low < high) {
-      const std::int32_t middle = (low + high) / 2;
-      if (watts_at(middle) <= out_.limit_watts * kAbove) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return low;
-  }
-
-  // Whether the core's clock changes what it takes.
-  [[nodiscard]] static bool Follows(const PoweredNode& node) {
-    return !node.transfer && node.energy.core_joules > 0;
   }
 
   bool CoolFirstRow() {
@@ -290,7 +229,7 @@ class PowerSettlement {
   [[nodiscard]] std::int32_t HighestStep(std::size_t d) const {
     std::int32_t step = curve_.lowest();
     for (const PoweredNode& node : devices_[d].nodes) {
-      step = Follows(node) ? std::min(step, node.step()) : step;
+      step = FollowsClock(node) ? std::min(step, node.step()) : step;
     }
     return step;
   }
@@ -304,7 +243,7 @@ class PowerSettlement {
     const double clock = curve_.Clock(from) * (1 - (1 - part) * kMinPart);
     const std::int32_t to = std::min(std::max(from + 1, curve_.StepAtMost(clock)), curve_.lowest());
     for (PoweredNode& node : devices_[d].nodes) {
-      node.thermal_step = Follows(node) ? to : 0;
+      node.thermal_step = FollowsClock(node) ? to : 0;
     }
   }
 
@@ -322,7 +261,7 @@ class PowerSettlement {
   void Describe() {
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       out_.devices.push_back(DescribeDevice(devices_[d].nodes, tracks_[d], curve_,
-                                            device_.power.idle_watts->value,
+                                            device_.power.idle_watts->value, window_ns_,
                                             HasThermal(device_) ? &temperatures_[d] : nullptr));
       if (HasThermal(device_)) {
         out_.devices.back().air_celsius = air_[d];
@@ -333,11 +272,14 @@ class PowerSettlement {
   const PowerInput& input_;
   const DeviceModel& device_;
   const ClockCurve curve_;
+  const std::int64_t window_ns_;
   std::vector<PoweredDevice>& devices_;
   TimingGraph& timing_;
   Schedule& schedule_;
+  std::optional<PowerLimiter> limiter_;
   bool limits_ = false;
-  std::vector<PowerTrack> tracks_;  // by device
+  std::vector<std::vector<PoweredTime>> times_;  // by device and node
+  std::vector<PowerTrack> tracks_;               // by device
   std::vector<Temperatures> temperatures_;
   std::vector<double> air_;
   PowerOutcome out_;

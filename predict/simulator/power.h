@@ -2,9 +2,12 @@
 // lowers their clocks, how warm they get, and what both do to the times. Clocks and times depend on
 // each other; they are iterated until neither changes.
 //
+// The limit holds for means over the machine's window (device.power.limit_window), wherever it
+// begins; without one at every moment. A step that is shorter than the window has one mean.
+//
 // Clocks only fall from round to round, in steps, so that the iteration ends. An operation keeps
-// one clock: the highest with which no moment of it exceeds the limit. Transfers, memory and idle
-// power do not follow the clock.
+// one clock. Where the mean of a window is above the limit, all operations in it get the highest
+// clock with which it is not. Transfers, memory and idle power do not follow the clock.
 #pragma once
 
 #include <cstdint>
@@ -59,10 +62,10 @@ struct ThrottleChange {
 // Of one device of a class, over the window.
 struct DevicePower {
   double joules = 0, idle_joules = 0;
-  std::vector<double> node_joules;  // above idle, parallel to PoweredDevice::nodes
-  double mean_watts = 0, peak_watts = 0;
+  std::vector<double> node_joules;        // above idle, parallel to PoweredDevice::nodes
+  double mean_watts = 0, peak_watts = 0;  // the peak: as the limit sees it
   PoweredTime peak;
-  std::vector<std::uint32_t> peak_nodes;  // of the timing graph
+  std::vector<std::uint32_t> peak_nodes;  // of the timing graph; at the peak's highest moment
   std::int64_t throttled_ns = 0, throttled_by_power_ns = 0, throttled_by_heat_ns = 0;
   // Of a machine with temperatures.
   std::optional<double> air_celsius, mean_celsius, max_celsius;
@@ -77,7 +80,7 @@ struct PowerOutcome {
   std::vector<DevicePower> devices;  // by class
   int rounds = 0;
   bool settled = true;       // false: the rounds ran out
-  bool limit_unmet = false;  // some moment is above the limit at the lowest clock
+  bool limit_unmet = false;  // some mean is above the limit at the lowest clock
   bool heat_unmet = false;   // some device is too warm at the lowest clock
   [[nodiscard]] double joules(std::span<const PoweredDevice> of) const;  // of all devices
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "predict/simulator/power_window.h"
+
 namespace reprise {
 namespace {
 
@@ -42,6 +44,15 @@ std::vector<double> WattsOf(std::span<const PoweredNode> nodes, const PowerTrack
     watts[i] = NodeWatts(nodes[i], static_cast<double>(ns[i]), curve, nodes[i].step());
   }
   return watts;
+}
+
+// The interval with the highest power in a window.
+std::size_t HighestOf(const PowerTrack& track, const PowerWindow& window) {
+  std::size_t highest = window.first;
+  for (std::size_t i = window.first; i <= window.last; ++i) {
+    highest = track.intervals[i].power.watts > track.intervals[highest].power.watts ? i : highest;
+  }
+  return highest;
 }
 
 PowerSample SampleOf(const PowerInterval& interval, const ClockCurve& curve, double joules,
@@ -123,16 +134,15 @@ std::vector<PowerSample> CondenseTrack(const PowerTrack& track, const ClockCurve
 }
 
 DevicePower DescribeDevice(std::span<const PoweredNode> nodes, const PowerTrack& track,
-                           const ClockCurve& curve, double idle_watts,
+                           const ClockCurve& curve, double idle_watts, std::int64_t window_ns,
                            const Temperatures* temperatures) {
   DevicePower out;
   const std::vector<double> node_watts = WattsOf(nodes, track, curve);
   out.node_joules.resize(nodes.size());
-  std::int64_t window_ns = 0;
-  const PowerInterval* peak = nullptr;
+  std::int64_t length_ns = 0;
   for (const PowerInterval& interval : track.intervals) {
     const std::int64_t ns = interval.power.end_ns - interval.power.begin_ns;
-    window_ns += ns;
+    length_ns += ns;
     out.joules += interval.power.watts * LengthSeconds(ns);
     out.idle_joules += idle_watts * LengthSeconds(ns);
     out.throttled_ns += interval.reasons != 0 ? ns : 0;
@@ -142,17 +152,14 @@ DevicePower DescribeDevice(std::span<const PoweredNode> nodes, const PowerTrack&
     if (out.throttling.empty() || out.throttling.back().reasons != interval.reasons) {
       out.throttling.push_back({interval.power.begin_ns, interval.reasons});
     }
-    if (peak == nullptr || interval.power.watts > peak->power.watts) {
-      peak = &interval;
-    }
   }
-  if (peak != nullptr) {
+  if (const auto peak = HighestWindow(track, window_ns)) {
     out.throttling.push_back({track.intervals.back().power.end_ns, out.throttling.back().reasons});
-    out.mean_watts = out.joules / LengthSeconds(window_ns);
-    out.peak_watts = peak->power.watts;
-    out.peak = {peak->power.begin_ns, peak->power.end_ns};
-    for (std::uint32_t k = 0; k < peak->count; ++k) {
-      out.peak_nodes.push_back(nodes[track.running[peak->first + k]].node);
+    out.mean_watts = out.joules / LengthSeconds(length_ns);
+    out.peak_watts = peak->watts;
+    out.peak = {peak->begin_ns, peak->end_ns};
+    for (const std::uint32_t i : track.Running(HighestOf(track, *peak))) {
+      out.peak_nodes.push_back(nodes[i].node);
     }
   }
   if (temperatures != nullptr) {

@@ -11,10 +11,12 @@
 
 namespace reprise {
 
-// Sums over the track; `temperatures` (of its intervals) may be null.
+// Sums over the track; `temperatures` (of its intervals) may be null. The peak is the highest mean
+// over `window_ns`; 0: the highest moment.
 [[nodiscard]] DevicePower DescribeDevice(std::span<const PoweredNode> nodes,
                                          const PowerTrack& track, const ClockCurve& curve,
-                                         double idle_watts, const Temperatures* temperatures);
+                                         double idle_watts, std::int64_t window_ns,
+                                         const Temperatures* temperatures);
 
 // One sample for each interval, or kMaxPowerSamples of equal length; and one at the end. The sum
 // of watts x time is the last sample's joules.

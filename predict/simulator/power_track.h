@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -52,6 +53,10 @@ struct PowerInterval {
 struct PowerTrack {
   std::vector<PowerInterval> intervals;  // touch, from the window's begin to its end
   std::vector<std::uint32_t> running;    // positions among the nodes, by interval
+  // Of an interval.
+  [[nodiscard]] std::span<const std::uint32_t> Running(std::size_t interval) const {
+    return std::span(running).subspan(intervals[interval].first, intervals[interval].count);
+  }
 };
 
 // P(t) = idle + sum over running nodes of (core joules x energy at its clock + other joules) / its

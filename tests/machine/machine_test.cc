@@ -328,6 +328,11 @@ TEST(Power, PartsAreRefused) {
   json["device"]["power"].erase("memory");
   EXPECT_THAT(Refusal(json), HasSubstr("device.power is not complete"));
   json = WithPower();
+  json["device"]["power"] = {{"limit_window", json["device"]["power"]["limit_window"]}};
+  json["device"].erase("clock");
+  json["device"].erase("thermal");
+  EXPECT_THAT(Refusal(json), HasSubstr("limit_window needs device.power.limit"));
+  json = WithPower();
   json["device"]["clock"].erase("ridge");
   EXPECT_THAT(Refusal(json), HasSubstr("device.clock is not complete"));
   json = WithPower();

@@ -85,6 +85,7 @@ class RandomJobs {
       }
       machine.flow = Between(0, 3) == 0;
       machine.power_limit = Between(0, 3) == 0 ? "150W" : "";
+      machine.overrides = {fmt::format("device.power.limit_window={}us", Of({0, 100, 3000}))};
       std::string text;
       for (const auto& [name, value] : given) {
         text += fmt::format("{} {} ", name, value);
@@ -136,6 +137,31 @@ TEST(ExtendedJobs, AreEqualToWholeOnes) {
   }
   RecordProperty("extended", extended_jobs);
   EXPECT_GT(extended_jobs, kJobs / 3);
+}
+
+// Micro-batches are shorter than the window of the limiter: the small jobs have more of them.
+TEST(ExtendedJobs, OfShortMicroBatchesAreLongerThanTheWindow) {
+  const auto job = MakeJobOf(
+      "gpt-small",
+      {{"tp", "1"}, {"pp", "2"}, {"dp", "1"}, {"micro-batch", "1"}, {"global-batch", "1200"}});
+  ASSERT_TRUE(job);
+  const auto machine = TargetMachine::Create({.machine = "h100-hgx"});
+  ASSERT_TRUE(machine);
+  std::vector<std::int64_t> batches;
+  const auto extended =
+      PredictExtended(*job, machine->options.to->device, [&](const Workload& small) {
+        batches.push_back(small.micro_batches());
+        return PredictJob(*machine, small, {});
+      });
+  ASSERT_TRUE(extended && *extended);
+  EXPECT_EQ(batches.size(), 8U);  // four, and four that are longer
+  EXPECT_GT(batches[4], batches[3]);
+  const auto whole = PredictJob(*machine, *job, {.whole = true});
+  ASSERT_TRUE(whole);
+  EXPECT_EQ((*extended)->step_time_ns, whole->step_time_ns);
+  EXPECT_EQ(whole->power->limit_window_ns, 25'000'000);
+  EXPECT_EQ(whole->power->devices[0].peak_ns, 25'000'000);
+  ExpectEqual(PredictionJson(*whole), PredictionJson(**extended), "1200");
 }
 
 TEST(ExtendedJobs, WhatFewMicroBatchesDoNotTellIsSimulatedWhole) {

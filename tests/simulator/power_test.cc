@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "core/sampled_energy.h"
@@ -16,10 +17,14 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 
-// With an idle power that the watts below were chosen for.
-MachineModel Powered() {
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+// With an idle power that the watts below were chosen for. The limit holds for means over the
+// window; 0: at every moment.
+MachineModel Powered(std::int64_t window_ns = 0) {
   MachineModel machine = *LoadMachine("h100-hgx");
   machine.device.power.idle_watts->value = 70;
+  machine.device.power.limit_window_ns->value = static_cast<double>(window_ns);
   return machine;
 }
 
@@ -77,8 +82,8 @@ class Job {
   std::int64_t compute_ = -1, transfers_ = -1;
 };
 
-Job RandomJob(unsigned seed) {
-  Job job(Powered());
+Job RandomJob(unsigned seed, std::int64_t window_ns = 0) {
+  Job job(Powered(window_ns));
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> part(0, 1);
   for (int device = 0; device < 3; ++device) {
@@ -163,10 +168,11 @@ TEST(Power, ManyChangesKeepTheirEnergy) {
 
 TEST(Limit, ALowerOneNeverRaisesPowerNorShortensTheStep) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
+    const std::int64_t window_ns = seed % 2 == 0 ? 0 : 3 * kMillisecond;
     double peak = 1e9, mean = 1e9;
     std::int64_t step_ns = 0;
     for (const double limit : {700.0, 620.0, 550.0, 480.0, 400.0}) {
-      Job job = RandomJob(seed);
+      Job job = RandomJob(seed, window_ns);
       const auto outcome = job.Run({.limit_watts = limit});
       ASSERT_TRUE(outcome) << outcome.error().message;
       EXPECT_TRUE(outcome->settled);
@@ -179,6 +185,114 @@ TEST(Limit, ALowerOneNeverRaisesPowerNorShortensTheStep) {
       step_ns = job.schedule_.makespan_ns;
     }
   }
+}
+
+// Of the samples, without what finds the windows: a window's mean is highest where it begins or
+// ends with a sample.
+double HighestMean(const std::vector<PowerSample>& samples, std::int64_t window_ns) {
+  const auto joules_until = [&samples](std::int64_t time_ns) {
+    const auto after = std::ranges::upper_bound(samples, time_ns, {}, &PowerSample::time_ns);
+    const PowerSample& sample = *std::prev(after);
+    return sample.joules + sample.watts * 1e-9 * static_cast<double>(time_ns - sample.time_ns);
+  };
+  double highest = 0;
+  for (const PowerSample& sample : samples) {
+    for (const std::int64_t from_ns : {sample.time_ns, sample.time_ns - window_ns}) {
+      if (from_ns >= samples.front().time_ns && from_ns + window_ns <= samples.back().time_ns) {
+        const double joules = joules_until(from_ns + window_ns) - joules_until(from_ns);
+        highest = std::max(highest, joules / (static_cast<double>(window_ns) * 1e-9));
+      }
+    }
+  }
+  return highest;
+}
+
+TEST(LimitWindow, HoldsWhereverItBegins) {
+  bool above = false;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    for (const std::int64_t window_ns : {kMillisecond / 3, 2 * kMillisecond, 9 * kMillisecond}) {
+      Job job = RandomJob(seed, window_ns);
+      const auto outcome = job.Run({.limit_watts = 450});
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      ASSERT_TRUE(outcome->settled && !outcome->limit_unmet);
+      for (const DevicePower& device : outcome->devices) {
+        const double highest = HighestMean(device.samples, window_ns);
+        EXPECT_LE(highest, 450 * (1 + 1e-8)) << seed;
+        EXPECT_NEAR(device.peak_watts, highest, 1e-6) << seed;
+        EXPECT_EQ(device.peak.end_ns - device.peak.begin_ns, window_ns);
+        above = above || std::ranges::any_of(device.samples, [](const PowerSample& sample) {
+                  return sample.watts > 500;
+                });
+      }
+    }
+  }
+  EXPECT_TRUE(above);  // at moments
+}
+
+// 900 W and 300 W of 700 W, a millisecond each: 600 W in the mean.
+Job HotAndCold(std::int64_t window_ns, int hot_first = 0) {
+  Job job(Powered(window_ns));
+  for (int i = 0; i < 100; ++i) {
+    const bool hot = hot_first > 0 ? i < hot_first : i % 2 == 0;
+    job.Compute(kMillisecond, hot ? 830 : 230, 0, 1);
+  }
+  return job;
+}
+
+TEST(LimitWindow, LeavesHotKernelsAmongColdOnesAlone) {
+  Job job = HotAndCold(25 * kMillisecond);
+  const auto outcome = job.Run({});
+  EXPECT_EQ(job.schedule_.makespan_ns, 100 * kMillisecond);
+  EXPECT_EQ(outcome->devices[0].throttled_ns, 0);
+  // A window that begins and ends with hot ones.
+  EXPECT_NEAR(outcome->devices[0].peak_watts, (13 * 900 + 12 * 300) / 25.0, 1e-6);
+  Job moments = HotAndCold(0);
+  EXPECT_GT(moments.Run({})->devices[0].throttled_ns, 0);
+  EXPECT_GT(moments.schedule_.makespan_ns, 100 * kMillisecond);
+}
+
+TEST(LimitWindow, SlowsALongHotPhase) {
+  Job job = HotAndCold(25 * kMillisecond, 50);
+  const auto outcome = job.Run({});
+  const DevicePower& device = outcome->devices[0];
+  EXPECT_LE(device.peak_watts, 700 * (1 + 1e-8));
+  EXPECT_GT(device.peak_watts, 680);  // within a step of the clock
+  // As at every moment: the phase is longer than the window.
+  Job moments = HotAndCold(0, 50);
+  const auto by_moment = moments.Run({});
+  EXPECT_NEAR(static_cast<double>(job.schedule_.makespan_ns),
+              static_cast<double>(moments.schedule_.makespan_ns), 0.02 * 50 * kMillisecond);
+  EXPECT_NEAR(device.joules / by_moment->devices[0].joules, 1, 0.01);
+  // The cold phase keeps its clock.
+  EXPECT_LT(device.throttled_ns, 80 * kMillisecond);
+}
+
+// One mean of a step that is shorter.
+TEST(LimitWindow, OfAShortStepIsTheStep) {
+  Job job(Powered(25 * kMillisecond));
+  job.Compute(kMillisecond, 830, 0, 1);
+  job.Compute(kMillisecond, 230, 0, 1);
+  const auto outcome = job.Run({});
+  EXPECT_NEAR(outcome->devices[0].peak_watts, 600, 1e-9);
+  EXPECT_EQ(job.schedule_.makespan_ns, 2 * kMillisecond);
+  EXPECT_EQ(outcome->devices[0].peak_nodes, std::vector<std::uint32_t>{0});
+}
+
+// Measured times keep, and so does what is above the limit for less than the window.
+TEST(LimitWindow, OfMeasuredTimesCutsMeans) {
+  Job short_peaks = HotAndCold(25 * kMillisecond);
+  const auto kept = short_peaks.Run({}, false);
+  EXPECT_NEAR(kept->devices[0].joules, 0.1 * 600, 1e-9);
+  Job phase = HotAndCold(25 * kMillisecond, 50);
+  const auto cut = phase.Run({}, false);
+  EXPECT_EQ(phase.schedule_.makespan_ns, 100 * kMillisecond);
+  EXPECT_LE(HighestMean(cut->devices[0].samples, 25 * kMillisecond), 700 * (1 + 1e-8));
+  EXPECT_NEAR(cut->devices[0].joules, 0.05 * 700 + 0.05 * 300, 1.5);
+  double nodes = cut->devices[0].idle_joules;
+  for (const double joules : cut->devices[0].node_joules) {
+    nodes += joules;
+  }
+  EXPECT_NEAR(nodes, cut->devices[0].joules, 1e-9);
 }
 
 TEST(Limit, AboveTheNeedChangesNothing) {
