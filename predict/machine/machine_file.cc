@@ -12,6 +12,7 @@
 #include "predict/machine/described_file.h"
 #include "predict/machine/fields.h"
 #include "predict/machine/fits_json.h"
+#include "predict/machine/like.h"
 
 namespace reprise {
 namespace {
@@ -279,7 +280,8 @@ class Reader {
 
 Result<MachineModel> ReadMachine(std::string_view text, const std::string& origin,
                                  const std::vector<std::string>& overrides) {
-  REPRISE_ASSIGN(const Json json, ParseDescribed(text, origin, kMachineFile));
+  REPRISE_ASSIGN(Json json, ParseDescribed(text, origin, kMachineFile));
+  REPRISE_ASSIGN(json, WithLike(std::move(json), origin));
   Result<MachineModel> read = Reader(json).Read();
   if (!read) {
     return BadInput(fmt::format("{}: {}", origin, read.error().message));

@@ -395,6 +395,90 @@ TEST(Set, Refuses) {
   EXPECT_THAT(contradiction.error().message, HasSubstr("sparsity"));
 }
 
+// A file that says in what its machine differs from a built-in one.
+Json Like(const std::string& machine) {
+  return {{"format", "reprise-machine"},
+          {"version", 1},
+          {"name", "mine"},
+          {"about", "for tests"},
+          {"like", machine}};
+}
+
+TEST(Like, HasTheOthersNumbersAndItsOwn) {
+  Json json = Like("h100-hgx");
+  json["node"]["nodes"] = {{"value", 3}, {"unit", "1"}, {"source", "given"}, {"reference", "test"}};
+  json["device"]["power"]["limit"] = {
+      {"value", 0.5}, {"unit", "kW"}, {"source", "given"}, {"reference", "test"}};
+  json["links"]["infiniband"]["energy"] = {
+      {"value", 9}, {"unit", "pJ/B"}, {"source", "given"}, {"reference", "test"}};
+  json["links"]["nvlink"]["in_switch"] = nullptr;
+  json["links"]["nvlink"]["in_switch_latency"] = nullptr;
+  json["node"]["rest_power"] = nullptr;
+  const Result<MachineModel> mine = ReadMachine(json.dump(), "mine.json");
+  ASSERT_TRUE(mine) << mine.error().message;
+  MachineModel expected = *LoadMachine("h100-hgx");
+  expected.node.nodes = SourcedNumber{3, "1", NumberSource::kGiven, "test"};
+  expected.device.power.limit_watts = SourcedNumber{500, "kW", NumberSource::kGiven, "test"};
+  expected.links[1].joules_per_byte = SourcedNumber{9e-12, "pJ/B", NumberSource::kGiven, "test"};
+  expected.links[0].in_switch.reset();
+  expected.links[0].in_switch_latency_ns.reset();
+  expected.node.rest_watts.reset();
+  EXPECT_TRUE(SameNumbers(*mine, expected));
+  EXPECT_EQ(mine->name, "mine");
+  EXPECT_EQ(mine->about, "for tests");
+  EXPECT_EQ(mine->fits, expected.fits);
+  EXPECT_EQ(mine->device.recorded_as, expected.device.recorded_as);
+  EXPECT_EQ(FindClass(mine->device, OpClass::kGemm)->parts.memory->source, NumberSource::kFitted);
+  // What is written has all numbers, and names no other machine.
+  EXPECT_FALSE(ToJson(*mine).contains("like"));
+  EXPECT_TRUE(SameNumbers(*ReadMachine(ToJson(*mine).dump(), "again.json"), *mine));
+}
+
+TEST(Like, NumbersOfAnotherDeviceAreDefaults) {
+  Json json = Like("h100-hgx");
+  json["device"]["name"] = "another";
+  const Result<MachineModel> mine = ReadMachine(json.dump(), "mine.json");
+  ASSERT_TRUE(mine) << mine.error().message;
+  EXPECT_TRUE(SameNumbers(*mine, *LoadMachine("h100-hgx")));
+  const SourcedNumber& memory = *FindClass(mine->device, OpClass::kGemm)->parts.memory;
+  EXPECT_EQ(memory.source, NumberSource::kDefault);
+  EXPECT_THAT(memory.reference, ::testing::StartsWith("as h100-hgx: 10,119 rows"));
+  EXPECT_EQ(mine->device.power.limit_watts->source, NumberSource::kDatasheet);
+  EXPECT_TRUE(mine->fits.empty());
+  EXPECT_TRUE(mine->device.recorded_as.empty());
+}
+
+TEST(Like, Refuses) {
+  EXPECT_THAT(Refusal(Like("h100-hgxx")),
+              AllOf(HasSubstr("no built-in machine 'h100-hgxx'"), HasSubstr("h100-hgx?")));
+  EXPECT_THAT(Refusal(Like("./own.json")), HasSubstr("no built-in machine"));
+  Json json = Like("h100-hgx");
+  json["like"] = 3;
+  EXPECT_THAT(Refusal(json), HasSubstr("like: expected a text"));
+  json = Like("h100-hgx");
+  json["node"]["nodes"] = nullptr;
+  EXPECT_THAT(Refusal(json), HasSubstr("node.nodes: null removes"));
+  json = Like("h100-hgx");
+  json["node"]["dvices"] = 3;
+  EXPECT_THAT(Refusal(json), HasSubstr("node.dvices: no such number; did you mean node.devices?"));
+  json = Like("h100-hgx");
+  json["device"]["memory"] = nullptr;
+  EXPECT_THAT(Refusal(json), HasSubstr("device.memory.capacity is missing"));
+  for (const char* const own : {"format", "name", "about"}) {
+    json = Like("h100-hgx");
+    json.erase(own);
+    EXPECT_THAT(Refusal(json), HasSubstr(own));
+  }
+  json = Like("h100-hgx");
+  for (const Json& wrong : {Json(3), Json("x"), Json::array(), Json{{"value", 3}}}) {
+    for (const char* const key : {"device", "links", "node"}) {
+      json = Like("h100-hgx");
+      json[key] = wrong;
+      EXPECT_NE(Refusal(json), "") << key << " " << wrong;
+    }
+  }
+}
+
 Json WithClasses() {
   const auto number = [](double value, const char* unit) {
     return Json{{"value", value}, {"unit", unit}, {"source", "fitted"}, {"reference", "test"}};

@@ -37,11 +37,16 @@ Network Make(const MachineModel& machine, std::int64_t ranks, std::vector<SlowLi
 }
 
 // Nodes with NCCL's own numbers, for sums by hand.
-MachineModel ByHand(const std::vector<std::string>& set = {}) {
-  MachineModel machine = Load("h100-hgx", set);
-  const MachineModel plain = Load("h100-study", {"links.nvlink.efficiency=1"});
-  machine.collectives = plain.collectives;
-  machine.links[0] = plain.links[0];
+MachineModel ByHand(const std::vector<std::string>& set = {},
+                    const std::string& name = "h100-hgx") {
+  MachineModel machine = Load(name, set);
+  machine.collectives = Load("mi250-study").collectives;  // nothing is fitted
+  LinkLevel& nvlink = machine.links[0];
+  nvlink.efficiency.value = 1;
+  nvlink.latency_ns.value = 3400;
+  nvlink.short_latency_ns->value = 470;
+  nvlink.in_switch.reset();
+  nvlink.in_switch_latency_ns.reset();
   return machine;
 }
 
@@ -124,7 +129,7 @@ TEST(Network, RingOverNodes) {
 
 // One adapter of 12.5 GB/s for a node: eight strided groups share it, one that is alone does not.
 TEST(Network, GroupsShareTheAdapterOfANode) {
-  const Network network = Make(Load("h100-study", {"links.infiniband.efficiency=1"}), 64);
+  const Network network = Make(ByHand({"links.infiniband.efficiency=1"}, "h100-study"), 64);
   const double bytes = 1024 * kMiB;
   GroupShape shape = network.ShapeOf(Devices(3, 8, 8));
   EXPECT_EQ(shape.levels[1].sharers, 8);
