@@ -2,7 +2,7 @@
 """Panels of a page's section as one SVG file, for documents: docs/images of docs/study.md are made with it. Needs Chromium.
 
     reprise sweep charllm-h200x32 --until-steady -o study
-    bench/predict/figure_svg.py study/figures.html --section "gpt3-175b: overlap and recomputation" \\
+    bench/predict/figure_svg.py study/figures.html --section "gpt3-175b: settings beside each other" \\
         --panels "Time throttled" "Highest temperature" -o throttling.svg
 """
 import argparse

@@ -380,6 +380,11 @@ def values_of_wrong_types(work):
     machine = work.folder / "machine.json"
     machine.write_text('{"format": "reprise-machine", "version": 1, "name": 1e999}')
     yield ["predict", work.job(), "--machine", machine], "machine.json"
+    for value in ({"like": 7}, {"like": "machine.json"}, {"like": "h100-hgx", "links": 7}, {"like": "h100-hgx", "device": None},
+                  {"like": "h100-hgx", "device": {"name": {"value": 7}}}, {"like": "h100-hgx", "device": {"power": {"limit": None}}},
+                  {"like": "h100-hgx", "links": {"nvlink": {"bandwidth": {"value": []}}}}, {"like": "h100-study", "node": {"nodes": [None]}}):
+        machine.write_text(json.dumps({"format": "reprise-machine", "version": 1, "name": "mine", "about": "wrong", **value}))
+        yield ["predict", work.job(), "--machine", machine], "machine.json"
     for name in ("comm_groups.json", "comm_groups_info.json"):
         for value in ([], 7, {"1": 7}, {"1": ["a"]}, {"1": [0, 2**40]}, {"1": [-1]}, {"1": {"ranks": 7}}, {"1": {"description": 7}}):
             keep = (target / name).read_text()

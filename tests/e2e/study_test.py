@@ -114,6 +114,19 @@ class StudyTest(pages.PageTest):
         (grid / "sweep.json").write_text("{")
         self.assertIn("expected the table of a sweep", self.run_program("compare", grid, "-o", page, expect=3).stderr)
 
+    def test_the_order_of_peaks(self):
+        """docs/study.md: deep pipelines are nearer to the limit, and larger micro-batches raise the peak with tensor parallelism."""
+        self.rows("model=gpt3-175b", "layout=tp1-pp32,tp4-pp8,tp8-pp4", "setting=base", "micro-batch=4,8")
+        table = json.loads((self.dir / "grid" / "sweep.json").read_text())["configurations"]
+        peak = {(row["layout"], row["micro-batch"]): row["peak_watts"] for row in table}
+        for size in ("4", "8"):
+            self.assertGreater(peak["tp1-pp32", size], peak["tp4-pp8", size])
+            self.assertGreater(peak["tp4-pp8", size], peak["tp8-pp4", size])
+        for layout in ("tp4-pp8", "tp8-pp4"):
+            self.assertGreater(peak[layout, "8"], peak[layout, "4"])
+        for row in table:
+            self.assertAlmostEqual(row["nodes_joules"] - row["energy_joules"], 4 * 2880 * row["step_time_ns"] * 1e-9, delta=1e-5 * row["energy_joules"])
+
     def test_padding_balances_the_all_to_all_of_8x22b(self):
         for model, equal in (("mixtral-8x22b", True), ("mixtral-8x7b", False)):
             steps = {self.run_json("predict", model, "--machine", "h200-study", "--ranks", "16", "--tp", "1", "--pp", "1",
