@@ -25,7 +25,7 @@ Json PowerJson(const std::optional<PowerFit>& fit) {
                {"notes", fit->notes}};
   for (const WattsErrors& errors : fit->errors) {
     Json& row = json["errors"].emplace_back();
-    row["class"] = Name(errors.op_class);
+    row["class"] = Name(errors.of_class);
     row["type"] = Name(errors.dtype);
     REPRISE_ADD_FIELDS(row, errors, rows, at_limit, outliers)
     row["error"] = errors.fitted;
@@ -59,7 +59,7 @@ void PrintPower(const std::optional<PowerFit>& fit) {
                "at limit", "fitted", "large", "left out", "constant", "time");
   }
   for (const WattsErrors& errors : fit->errors) {
-    fmt::print("{:<11}{:<15}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}{:>8}\n", Name(errors.op_class),
+    fmt::print("{:<11}{:<15}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}{:>8}\n", Name(errors.of_class),
                Name(errors.dtype), errors.rows, errors.at_limit, Percent(errors.fitted),
                Percent(errors.fitted_large), Percent(errors.left_out), Percent(errors.constant),
                Percent(errors.time));
@@ -67,7 +67,7 @@ void PrintPower(const std::optional<PowerFit>& fit) {
   for (const WattsErrors& errors : fit->errors) {
     if (errors.outliers > 0) {
       fmt::print("{}: {} of {} left out, watts off by more than a factor of 2 from a first fit\n",
-                 Name(errors.op_class), Counted(errors.outliers, "row"), Name(errors.dtype));
+                 Name(errors.of_class), Counted(errors.outliers, "row"), Name(errors.dtype));
     }
   }
   for (const PowerNumber& number : fit->numbers) {

@@ -5,10 +5,13 @@
 
 namespace reprise {
 
-LoopPower LoopPowerOf(const DeviceModel& device, const OperatorWork& work, double limit_watts) {
+namespace {
+
+// `full_ns`: of one at the highest clock.
+LoopPower LoopOf(const DeviceModel& device, const NodeEnergy& energy, double full_ns,
+                 double limit_watts) {
   const ClockCurve curve(device.power);
-  const double full_ns = RooflineOf(device, work).ns;
-  const PoweredNode node{.op_class = work.op_class, .energy = OperationEnergy(device, work)};
+  const PoweredNode node{.energy = energy};
   const auto at = [&](std::int32_t step) {
     const double clock = curve.Clock(step);
     return LoopPower{full_ns * node.Stretch(clock),
@@ -33,6 +36,27 @@ LoopPower LoopPowerOf(const DeviceModel& device, const OperatorWork& work, doubl
   const double part = (high.watts - limit_watts) / (high.watts - low.watts);
   const auto between = [part](double a, double b) { return a + part * (b - a); };
   return {between(high.ns, low.ns), limit_watts, between(high.clock, low.clock)};
+}
+
+}  // namespace
+
+LoopPower LoopPowerOf(const DeviceModel& device, const OperatorWork& work, double limit_watts) {
+  return LoopOf(device, OperationEnergy(device, work), RooflineOf(device, work).ns, limit_watts);
+}
+
+LoopPower LoopPowerOf(const DeviceModel& device, const ExpertNumbers& numbers,
+                      const ExpertWork& work, DType dtype, double limit_watts) {
+  const OperatorWork products{OpClass::kGemm, dtype, work.flops,
+                              work.product_bytes + work.moved_bytes, true};
+  NodeEnergy energy = OperationEnergy(device, products);
+  const double all_ns = ExpertNs(device, numbers, work, dtype);
+  ExpertWork core = work;
+  core.moved_bytes = 0;
+  const double products_ns = ExpertNs(device, numbers, core, dtype);
+  core.product_bytes = 0;
+  const double core_ns = ExpertNs(device, numbers, core, dtype);
+  energy.core_share = core_ns < products_ns ? 0 : core_ns / all_ns;
+  return LoopOf(device, energy, all_ns, limit_watts);
 }
 
 }  // namespace reprise

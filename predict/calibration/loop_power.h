@@ -3,6 +3,7 @@
 #pragma once
 
 #include "predict/machine/machine.h"
+#include "predict/simulator/expert_times.h"
 #include "predict/simulator/operator_times.h"
 
 namespace reprise {
@@ -18,5 +19,9 @@ struct LoopPower {
 // (HasPower, HasClockCurve).
 [[nodiscard]] LoopPower LoopPowerOf(const DeviceModel& device, const OperatorWork& work,
                                     double limit_watts);
+// Of a layer of experts. Its products and what moves its tokens have one clock; the part of its
+// time that is not moving follows it where FLOPs bound the products.
+[[nodiscard]] LoopPower LoopPowerOf(const DeviceModel& device, const ExpertNumbers& numbers,
+                                    const ExpertWork& work, DType dtype, double limit_watts);
 
 }  // namespace reprise

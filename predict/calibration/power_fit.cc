@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "core/counted.h"
@@ -48,7 +49,7 @@ class FitOfTables {
 
  private:
   Status ReadRows() {
-    std::map<std::pair<OpClass, DType>, std::vector<WattsRow>> of_kind;
+    std::map<std::pair<TableClass, DType>, std::vector<WattsRow>> of_kind;
     for (std::size_t table = 0; table < tables_.size(); ++table) {
       REPRISE_TRY(ReadTable(table, of_kind));
     }
@@ -64,18 +65,19 @@ class FitOfTables {
         row.kind = out_.errors.size();
         rows_.push_back(row);
       }
-      out_.errors.push_back({.op_class = key.first, .dtype = key.second});
+      out_.errors.push_back({.of_class = key.first, .dtype = key.second});
     }
     return {};
   }
 
   Status ReadTable(std::size_t at,
-                   std::map<std::pair<OpClass, DType>, std::vector<WattsRow>>& of_kind) {
+                   std::map<std::pair<TableClass, DType>, std::vector<WattsRow>>& of_kind) {
     const KernelTable& table = *tables_[at];
     const OptionalNumber& limit = device_.power.limit_watts;
     std::uint64_t beyond = 0;
     for (const KernelRow& row : table.rows) {
-      if (!row.watts || !row.work.known) {
+      const bool experts = row.experts && FindExperts(device_, row.work.dtype) != nullptr;
+      if (!row.watts || !(row.work.known || experts)) {
         continue;
       }
       const double own = limit ? limit->value : *row.watts;
@@ -89,7 +91,7 @@ class FitOfTables {
         }
         continue;
       }
-      of_kind[{row.work.op_class, row.work.dtype}].push_back(
+      of_kind[{table.of_class, row.work.dtype}].push_back(
           {&row, at, 0, row.limit_watts.value_or(own)});
     }
     if (beyond > 0) {
@@ -103,7 +105,11 @@ class FitOfTables {
   [[nodiscard]] std::vector<WattsKind> Kinds() const {
     std::vector<WattsKind> kinds(out_.errors.size());
     for (const WattsRow& row : rows_) {
-      kinds[row.kind] = {row.row->work, row.table};
+      const bool experts = row.row->experts.has_value();
+      kinds[row.kind] = {row.row->work, experts, row.table};
+      if (experts) {
+        kinds[row.kind].work.op_class = OpClass::kGemm;
+      }
     }
     return kinds;
   }
@@ -122,11 +128,11 @@ class FitOfTables {
     std::vector<double> low = found_;
     std::vector<double> high = found_;
     for (std::size_t table = 0; table < tables_.size(); ++table) {
-      for (float WorkShape::*size : SizesOf(tables_[table]->op_class)) {
+      for (const auto& size : SizesOf(tables_[table]->of_class)) {
         std::vector<double> sizes;
         for (const WattsRow& row : rows_) {
           if (row.table == table) {
-            sizes.push_back(row.row->work.shape.*size);
+            sizes.push_back(size(*row.row));
           }
         }
         for (const std::vector<bool>& unseen : PartsOfValues(sizes, kLeftOutParts, kLeftOutParts)) {
@@ -144,9 +150,23 @@ class FitOfTables {
     }
   }
   // Attention has no result of m x n (predict/calibration/table_fit.cc).
-  static std::vector<float WorkShape::*> SizesOf(OpClass op_class) {
-    return op_class == OpClass::kGemm ? std::vector{&WorkShape::m, &WorkShape::n, &WorkShape::k}
-                                      : std::vector{&WorkShape::m, &WorkShape::k};
+  using SizeOfRow = std::function<double(const KernelRow& row)>;
+  static std::vector<SizeOfRow> SizesOf(TableClass of_class) {
+    const auto m = [](const KernelRow& row) { return row.work.shape.m; };
+    const auto n = [](const KernelRow& row) { return row.work.shape.n; };
+    const auto k = [](const KernelRow& row) { return row.work.shape.k; };
+    switch (of_class) {
+      case TableClass::kGemm:
+        return {m, n, k};
+      case TableClass::kReduction:
+        return {[](const KernelRow& row) { return row.work.bytes; }};
+      case TableClass::kExperts:
+        return {[](const KernelRow& row) { return static_cast<double>(row.experts->tokens); },
+                [](const KernelRow& row) { return static_cast<double>(row.experts->hidden); },
+                [](const KernelRow& row) { return static_cast<double>(row.experts->experts); }};
+      default:
+        return {m, k};
+    }
   }
 
   std::vector<double> WithoutThem(WattsFit& fit, std::size_t table,
@@ -211,7 +231,7 @@ class FitOfTables {
     }
     for (const WattsErrors& errors : out_.errors) {
       parts +=
-          fmt::format("; {} {}: median error {:.1f} % of the watts of {}", Name(errors.op_class),
+          fmt::format("; {} {}: median error {:.1f} % of the watts of {}", Name(errors.of_class),
                       Name(errors.dtype), 100 * errors.left_out.value_or(errors.fitted),
                       errors.left_out ? "sizes left out" : "these rows");
     }
@@ -237,7 +257,7 @@ Result<std::optional<PowerFit>> FitPower(const DeviceModel& device,
   for (const KernelTable& table : tables) {
     if (std::ranges::any_of(table.rows,
                             [](const KernelRow& row) { return row.watts.has_value(); })) {
-      (table.op_class == OpClass::kGemm ? first : others).push_back(&table);
+      (table.of_class == TableClass::kGemm ? first : others).push_back(&table);
     }
   }
   if (first.empty()) {

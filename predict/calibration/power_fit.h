@@ -18,14 +18,15 @@ namespace reprise {
 
 // |predicted / measured - 1| of a loop of one kernel, medians over rows with watts.
 struct WattsErrors {
-  OpClass op_class = OpClass::kOther;
+  TableClass of_class = TableClass::kGemm;
   DType dtype = DType::kUnknown;
   std::uint64_t rows = 0;      // fitted
   std::uint64_t at_limit = 0;  // of these, with watts of 95 % of the limit and more
   std::uint64_t outliers = 0;  // watts off by more than a factor of 2 from a first fit: left out,
                                // and then in no error
-  // Of the rows' watts, of those of 10^11 FLOPs and more, and of rows whose value of m, n or k no
-  // fitted row has; nothing as in TableErrors.
+  // Of the rows' watts, of those of 10^11 FLOPs and more, and of rows whose value of m, n or k (of
+  // reductions bytes, of experts tokens, hidden size or experts) no fitted row has; nothing as in
+  // TableErrors.
   double fitted = 0;
   std::optional<double> fitted_large, left_out;
   std::optional<double> constant;  // null model: the mean watts of the fitted rows, left out

@@ -44,6 +44,11 @@ SourcedNumber* RateOf(DeviceModel& device, OpClass op_class, DType dtype) {
   return nullptr;
 }
 
+SourcedNumber* ExpertRateOf(DeviceModel& device, DType dtype) {
+  const auto at = std::ranges::find(device.experts, dtype, &ExpertNumbers::dtype);
+  return &at->rate;
+}
+
 SourcedNumber* JoulesPerFlop(DeviceModel& device, UnitFormat unit) {
   PowerModel& power = device.power;
   OptionalNumber& joules =
@@ -83,7 +88,10 @@ PowerParameters::PowerParameters(const DeviceModel& device,
           Dimension::kFlopEnergy, [unit](DeviceModel& d) { return JoulesPerFlop(d, unit); });
     }
     DeviceModel copy = device;
-    if (RateOf(copy, op_class, dtype) != nullptr) {
+    if (kind.experts) {
+      Add(fmt::format("device.experts.{}.rate", Name(dtype)), Dimension::kRatio,
+          [dtype](DeviceModel& d) { return ExpertRateOf(d, dtype); });
+    } else if (RateOf(copy, op_class, dtype) != nullptr) {
       Add(fmt::format("device.classes.{}.types.{}.rate", Name(op_class), Name(dtype)),
           Dimension::kRatio, [=](DeviceModel& d) { return RateOf(d, op_class, dtype); });
     }

@@ -20,7 +20,8 @@ struct PowerState {
 
 // Rows of one class and type.
 struct WattsKind {
-  OperatorWork work;  // of one of them
+  OperatorWork work;  // of one of them; of experts their products'
+  bool experts = false;
   std::size_t table = 0;
 };
 

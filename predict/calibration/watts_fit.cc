@@ -58,7 +58,11 @@ std::vector<WattsRow> EvenlyChosen(const std::vector<WattsRow>& rows, std::size_
 }  // namespace
 
 Reading ReadingOf(const PowerState& state, const WattsRow& row) {
-  const LoopPower loop = LoopPowerOf(state.device, row.row->work, row.limit_watts);
+  const DType dtype = row.row->work.dtype;
+  const LoopPower loop = row.row->experts
+                             ? LoopPowerOf(state.device, *FindExperts(state.device, dtype),
+                                           WorkOf(*row.row->experts, dtype), dtype, row.limit_watts)
+                             : LoopPowerOf(state.device, row.row->work, row.limit_watts);
   const double idle = state.device.power.idle_watts->value;
   const double settle_ns = state.settle_ns[row.table];
   const double came = settle_ns > 0 ? 1 - std::exp(-loop.ns / settle_ns) : 1;

@@ -10,7 +10,7 @@
 namespace reprise {
 
 struct WattsRow {
-  const KernelRow* row = nullptr;
+  const KernelRow* row = nullptr;  // of experts: the device has numbers for their type
   std::size_t table = 0;
   std::size_t kind = 0;  // class and type
   double limit_watts = 0;

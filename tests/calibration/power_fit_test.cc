@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "predict/calibration/loop_power.h"
@@ -111,6 +112,74 @@ TEST(PowerFit, FindsTheNumbersOfAKnownDevice) {
   EXPECT_LT(errors.left_out.value_or(1), 0.02);
   EXPECT_GT(errors.constant.value_or(0), 0.2);
   EXPECT_LT(errors.time, 0.02);
+}
+
+// Layers of experts of a device whose rate is `rate` of the peak.
+KernelTable ExpertLoops(DeviceModel device, double rate) {
+  device.experts[0].rate.value = rate;
+  const double limit = device.power.limit_watts->value;
+  KernelTable table{.name = "experts.csv", .of_class = TableClass::kExperts};
+  for (const std::int64_t tokens : {1, 16, 256, 4096, 16384, 65536}) {
+    for (const std::int64_t hidden : {1024, 2048, 4096, 7168, 8192}) {
+      for (const std::int64_t experts : {8, 16, 64, 128, 256}) {
+        KernelRow row;
+        row.work.dtype = DType::kBFloat16;
+        row.experts = {
+            .tokens = tokens, .hidden = hidden, .inner = 2048, .top_k = 2, .experts = experts};
+        const LoopPower loop =
+            LoopPowerOf(device, device.experts[0], WorkOf(*row.experts, DType::kBFloat16),
+                        DType::kBFloat16, limit);
+        row.ns = loop.ns;
+        row.watts = loop.watts;
+        row.limit_watts = limit;
+        table.rows.push_back(row);
+      }
+    }
+  }
+  return table;
+}
+
+KernelTable ReductionLoops(const DeviceModel& device) {
+  KernelTable table{.name = "scales.csv", .of_class = TableClass::kReduction};
+  for (int i = 1; i <= 100; ++i) {
+    KernelRow row;
+    row.work = {OpClass::kReduction, DType::kBFloat16, 1e6 * i, 2e7 * i, true};
+    const LoopPower loop = LoopPowerOf(device, row.work, device.power.limit_watts->value);
+    row.ns = loop.ns;
+    row.watts = loop.watts;
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+// Their joules are the products'; of experts only the rate is fitted, of reductions nothing.
+TEST(PowerFit, ExpertsAndReductionsHaveTheProductsJoules) {
+  const KernelTable tables[] = {ExpertLoops(True(), 0.7), Loops(True(), 0), ReductionLoops(True())};
+  const auto fit = FitPower(Assumed(), tables);
+  ASSERT_TRUE(fit) << fit.error().message;
+  ASSERT_TRUE(*fit);
+  ExpectFound(**fit, "device.power.memory", 90e-12, 0.05);
+  ExpectFound(**fit, "device.experts.bfloat16.rate", 0.7, 0.05);
+  EXPECT_NEAR((*fit)->device.experts[0].rate.value, 0.7, 0.04);
+  ASSERT_EQ((*fit)->errors.size(), 3U);
+  EXPECT_EQ((*fit)->errors[0].of_class, TableClass::kGemm);
+  for (const WattsErrors& errors : (*fit)->errors) {
+    EXPECT_EQ(errors.outliers, 0U) << Name(errors.of_class);
+    EXPECT_LT(errors.left_out.value_or(1), 0.03) << Name(errors.of_class);
+    EXPECT_TRUE(errors.constant) << Name(errors.of_class);
+  }
+  const auto numbers = (*fit)->numbers;
+  EXPECT_EQ(std::ranges::count(numbers, "device.power.memory", &PowerNumber::path), 1);
+}
+
+// Without numbers for their type, expert layers have no times to begin with.
+TEST(PowerFit, ExpertsWithoutNumbersAreNotFitted) {
+  const KernelTable table = ExpertLoops(True(), 0.7);
+  DeviceModel device = Assumed();
+  device.experts.clear();
+  const auto fit = FitPower(device, std::span(&table, 1));
+  ASSERT_TRUE(fit && *fit);
+  EXPECT_TRUE((*fit)->errors.empty());
 }
 
 TEST(PowerFit, AMeterThatHadNotSettledIsNoPower) {
