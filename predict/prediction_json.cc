@@ -58,12 +58,14 @@ Json JobJson(const Workload& of) {
   REPRISE_ADD_FIELDS(json, of, name)
   json["sequence"] = of.model.sequence;
   json["dtype"] = Name(of.model.dtype);
-  REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, cp, fsdp, sequence_parallel,
+  REPRISE_ADD_FIELDS(json, of, fp8)
+  REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, cp, fsdp, shards, sequence_parallel,
                      distributed_optimizer)
   REPRISE_ADD_FIELDS(json, of, global_batch, micro_batch)
   json["micro_batches"] = of.micro_batches();
   REPRISE_ADD_FIELDS(json, of, schedule, virtual_stages)
   json["recompute"] = Name(of.recompute);
+  REPRISE_ADD_FIELDS(json, of, recompute_layers)
   return json;
 }
 

@@ -44,6 +44,9 @@ std::string LayoutText(const Layout& of) {
   for (const auto& [name, size] : {std::pair("ep", of.ep), std::pair("cp", of.cp)}) {
     text += size > 1 ? fmt::format(", {} {}", name, size) : "";
   }
+  if (of.shards > 0) {
+    text += fmt::format(", shards {}", of.shards);
+  }
   for (const auto& [name, on] : {std::pair("fsdp", of.fsdp), std::pair("sp", of.sequence_parallel),
                                  std::pair("distributed optimizer", of.distributed_optimizer)}) {
     text += on ? fmt::format(", {}", name) : "";
@@ -55,14 +58,16 @@ std::string LayoutText(const Layout& of) {
 std::string JobText(const Workload& of) {
   std::string text = fmt::format("Job             {}\n", JobSizeText(of));
   text += fmt::format(
-      "Layout          {}; {} of {}{}{}\n", LayoutText(of.layout),
+      "Layout          {}; {} of {}{}{}{}\n", LayoutText(of.layout),
       Counted(of.micro_batches(), "micro-batch"), of.micro_batch,
       of.layout.pp > 1
           ? fmt::format(", schedule {}", of.virtual_stages > 1
                                              ? fmt::format("{}:{}", of.schedule, of.virtual_stages)
                                              : of.schedule)
           : "",
-      of.recompute == Recompute::kNone ? "" : fmt::format(", recompute {}", Name(of.recompute)));
+      of.recompute == Recompute::kNone ? "" : fmt::format(", recompute {}", Name(of.recompute)),
+      of.recompute_layers > 0 ? fmt::format(" of {} a chunk", Counted(of.recompute_layers, "layer"))
+                              : "");
   return text;
 }
 
@@ -179,10 +184,11 @@ std::string MemoryText(const Prediction& prediction) {
 
 std::string JobSizeText(const Workload& job) {
   const bool language = job.model.vocab > 0;
-  return fmt::format("{}: {}{} a step, {}", ShownText(job.name),
+  return fmt::format("{}: {}{} a step, {}{}", ShownText(job.name),
                      Counted(job.global_batch, language ? "sequence" : "sample"),
                      language ? fmt::format(" of {}", Counted(job.model.sequence, "token")) : "",
-                     Name(job.model.dtype));
+                     Name(job.model.dtype),
+                     job.fp8 == "none" ? "" : fmt::format(", products in FP8 ({})", job.fp8));
 }
 
 std::string PredictionText(const Prediction& of) {

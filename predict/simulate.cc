@@ -208,8 +208,26 @@ Result<Prediction> PredictStep(const TargetMachine& machine, const Workload& wor
   return PredictInMemory(machine, workload, jobs, known);
 }
 
+namespace {
+
+// Products in 8 bits have a rate of their own, or none.
+Status CheckRates(const TargetMachine& machine, const Workload& workload) {
+  const MachineModel* const model = machine.options.to ? &*machine.options.to : nullptr;
+  if (model == nullptr || workload.fp8 == "none" ||
+      PeakRate(model->device, DType::kFloat8E4M3, true, false) != nullptr) {
+    return {};
+  }
+  return BadInput(fmt::format(
+      "machine {} has no rate of float8 (device.matrix.float8), and the job's recipe \"{}\" "
+      "multiplies in 8 bits; take another machine, or --fp8 none",
+      model->name, workload.fp8));
+}
+
+}  // namespace
+
 Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,
                               const JobRequest& request) {
+  REPRISE_TRY(CheckRates(machine, workload));
   REPRISE_ASSIGN(Prediction prediction, PredictStep(machine, workload, request));
   if (request.largest_micro_batch && machine.options.to) {
     REPRISE_ASSIGN(prediction.memory->largest_micro_batch,

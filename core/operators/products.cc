@@ -44,6 +44,7 @@ std::span<const OperatorGroup> operator_groups::Products() {
       {.name = "aten::addbmm", .arguments = "addend=0 a=1 b=2 beta=3 alpha=4"},
       {.name = "aten::_int_mm", .arguments = "a=0 b=1", .signature = "(TT)1"},
       {.name = "aten::_scaled_mm", .arguments = "a=0 b=1"},
+      {.name = "aten::_scaled_grouped_mm", .arguments = "a=0 b=1 ends=4"},
       {.name = "aten::mkldnn_linear", .arguments = "a=0 rows=1 bias=2"},
   };
 

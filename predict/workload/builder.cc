@@ -30,6 +30,15 @@ Var Builder::Record(std::string_view name, GradientTargets inputs, const TensorD
                       })[0];
 }
 
+TensorDesc Builder::Transposed(const TensorDesc& x) {
+  const std::size_t n = x.shape.size();
+  std::vector<std::int64_t> shape = x.shape;
+  std::vector<std::int64_t> strides = x.strides;
+  std::swap(shape[n - 2], shape[n - 1]);
+  std::swap(strides[n - 2], strides[n - 1]);
+  return out.Host("aten::transpose", Args(x, -2, -1), out.Alias(x, shape, strides, x.offset));
+}
+
 TensorDesc Builder::Zeros(DType dtype, const std::vector<std::int64_t>& shape) {
   TensorDesc zeros = out.New(dtype, shape);
   out.InPlace("aten::zero_", zeros);

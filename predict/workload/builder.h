@@ -50,6 +50,8 @@ class Builder {
                     std::string_view name = "aten::view") {
     return out.Host(name, Args(x, shape), out.Part(x, 0, shape));
   }
+  // A view whose last two dimensions are swapped.
+  TensorDesc Transposed(const TensorDesc& x);
   // A new tensor, which aten::zero_ fills.
   TensorDesc Zeros(DType dtype, const std::vector<std::int64_t>& shape);
 

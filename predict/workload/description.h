@@ -129,6 +129,9 @@ inline constexpr ModelSize kModelSizes[] = {
 struct Layout {
   std::int64_t tp = 1, pp = 1, dp = 1, ep = 1, cp = 1;
   bool fsdp = false, sequence_parallel = false;
+  // FSDP: neighbouring data-parallel ranks that divide the parameters. Groups of them are replicas,
+  // which sum their gradients (HSDP). 0: all of them divide, one replica.
+  std::int64_t shards = 0;
   bool distributed_optimizer = false;  // optimizer states divided among data-parallel ranks
   // Hidden states travel between stages in tp parts, and are gathered from them (Narayanan et al.
   // 2021, arXiv 2104.04473, section 4.1). With sequence parallelism they are in parts already.
@@ -137,6 +140,7 @@ struct Layout {
   bool reshard_root = true;                    // FSDP: embedding and head are gathered again, too
   std::vector<std::int64_t> layers_per_stage;  // of each stage in order; empty: equal
   [[nodiscard]] std::int64_t ranks() const { return tp * cp * dp * pp; }
+  [[nodiscard]] std::int64_t replicas() const { return shards > 0 ? dp / shards : 1; }
   bool operator==(const Layout&) const = default;
 };
 
@@ -167,7 +171,12 @@ struct Workload {
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences, images or samples
   std::string schedule = "1f1b";                   // predict/workload/schedule.cc
   std::int64_t virtual_stages = 1;                 // of each rank: interleaved
+  // Of products in 8 bits, in all layers but routers and the head
+  // (predict/workload/ops/scaling.cc).
+  std::string fp8 = "none";
   Recompute recompute = Recompute::kNone;
+  // Full: of the first so many layers of each chunk of a stage; 0: of all.
+  std::int64_t recompute_layers = 0;
   Overlap overlap;
   Routing routing;
   std::string optimizer = "adam";   // adam, adamw, sgd

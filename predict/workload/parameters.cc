@@ -40,7 +40,7 @@ void ParameterStore::MakeShards() {
   for (Unit* unit : units) {
     for (const bool expert : {false, true}) {
       ShardedUnit part{.expert = expert};
-      const std::int64_t shards = Replicas(workload_.layout, expert);
+      const std::int64_t shards = Shards(workload_.layout, expert);
       for (Parameter& parameter : unit->parameters) {
         if (parameter.expert != expert) {
           continue;

@@ -26,6 +26,7 @@ class Unit {
 
   const std::string name;
   const bool is_layer;
+  bool recomputed = false;           // its activations, in the backward pass
   std::deque<Parameter> parameters;  // addresses stay
   std::int64_t layer = 0;            // number in the model
   std::size_t index = 0;             // among the rank's units
@@ -88,6 +89,13 @@ class ParameterStore {
   // Ranks among which a parameter's gradients are summed, and the role of their group.
   [[nodiscard]] static std::int64_t Replicas(const Layout& layout, bool expert);
   [[nodiscard]] static const char* ReplicaGroup(bool expert) { return expert ? "edp" : "dp"; }
+  // FSDP: ranks that divide a parameter, and the role of their group.
+  [[nodiscard]] static std::int64_t Shards(const Layout& layout, bool expert) {
+    return layout.shards > 0 ? layout.cp * layout.shards : Replicas(layout, expert);
+  }
+  [[nodiscard]] static const char* ShardGroup(const Layout& layout, bool expert) {
+    return layout.shards > 0 ? "shard" : ReplicaGroup(expert);
+  }
   // A parameter's complete gradient, or this rank's part of it.
   [[nodiscard]] TensorDesc GradientOf(const Parameter& parameter) const;
 

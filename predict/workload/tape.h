@@ -14,6 +14,11 @@
 
 namespace reprise {
 
+// Numbers of 8 bits and their scales (predict/workload/ops/scaling.h).
+struct ScaledTensor {
+  TensorDesc values, scale;
+};
+
 // A trainable tensor of one rank: its shard.
 struct Parameter {
   std::vector<std::int64_t> shape;
@@ -23,6 +28,7 @@ struct Parameter {
   bool tied = false;        // embedding that the last stage of a pipeline has, too
   std::int64_t parts = 1;   // of the whole parameter, one on each tensor-parallel rank
   std::int64_t copies = 1;  // ranks that compute the same product with it
+  bool scaled = false;      // its products are in 8 bits, if the job has a recipe for that
   std::int64_t elements() const { return ElementCount(shape); }
 
   // Set by ParameterStore.
@@ -30,6 +36,7 @@ struct Parameter {
   TensorDesc gradient;        // where gradients are summed; undefined: where they come
   TensorDesc fresh;           // the gradient as it came, where it is not summed
   bool has_gradient = false;  // of this step
+  ScaledTensor scaled_rows, scaled_columns;  // as the step's first micro-batch converted it
 };
 
 // Of a linear layer, a norm or a convolution.

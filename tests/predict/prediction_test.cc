@@ -41,6 +41,23 @@ std::int64_t StepOf(const std::string& stack) {
       .step_time_ns;
 }
 
+// Products in 8 bits on a machine that has a rate of them, and on one that has none.
+TEST(Predictions, NeedARateOfEightBits) {
+  const auto job = [](const char* recipe) {
+    return Job("llama3-8b", {{"fp8", recipe}, {"global-batch", "4"}});
+  };
+  const std::int64_t fast = Predict(job("delayed"), {.machine = "h100-hgx"}).step_time_ns;
+  const std::int64_t slow = Predict(job("none"), {.machine = "h100-hgx"}).step_time_ns;
+  EXPECT_LT(fast, slow);
+  EXPECT_GT(2 * fast, slow);
+  const auto without = TargetMachine::Create({.machine = "a100-hgx"});
+  ASSERT_TRUE(without);
+  const auto refused = PredictJob(*without, job("delayed"), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kBadInput);
+  EXPECT_THAT(refused.error().message, HasSubstr("device.matrix.float8"));
+}
+
 // The usual stack of each kind of job, by what its description says.
 TEST(Predictions, NameTheStackOfAJob) {
   Workload unfused = Job("llama3-8b");

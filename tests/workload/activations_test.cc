@@ -99,6 +99,48 @@ TEST(Memory, ParametersGradientsAndStatesAre18BytesAParameter) {
   EXPECT_EQ(m.parameters + m.gradients + m.optimizer, 18 * summary->parameters / 8);
 }
 
+// Megatron's --recompute-num-layers with the method block.
+TEST(Activations, RecomputedLayersAreTheFirstOfEachChunk) {
+  const auto with = [](Recompute recompute, std::int64_t layers) {
+    Workload w = *ReadWorkload("gpt-small");  // 4 layers in two stages
+    w.recompute = recompute;
+    w.recompute_layers = layers;
+    CompleteWorkload(w);
+    return *Generate({.workload = w});
+  };
+  const GenerateSummary none = with(Recompute::kNone, 0);
+  const GenerateSummary one = with(Recompute::kFull, 1);
+  const GenerateSummary all = with(Recompute::kFull, 0);
+  EXPECT_EQ(with(Recompute::kFull, 2).executed_flops, all.executed_flops);
+  EXPECT_EQ(2 * (one.executed_flops - none.executed_flops),
+            all.executed_flops - none.executed_flops);
+  EXPECT_GT(all.executed_flops, none.executed_flops);
+  for (std::size_t stage = 0; stage < 2; ++stage) {
+    EXPECT_LT(one.memory[stage].bytes.activations, none.memory[stage].bytes.activations);
+    EXPECT_GT(one.memory[stage].bytes.activations, all.memory[stage].bytes.activations);
+  }
+}
+
+// Parameters, gradients and states of a rank are those of its shard; replicas are alike.
+TEST(Activations, ShardsAreOfAGroupOfRanks) {
+  const auto parameters = [](std::int64_t dp, std::int64_t shards) {
+    Workload w = *ReadWorkload("gpt-small");
+    w.layout = {.dp = dp, .fsdp = true, .shards = shards};
+    w.global_batch = 2 * dp;
+    CompleteWorkload(w);
+    const GenerateSummary summary = *Generate({.workload = w});
+    EXPECT_EQ(summary.classes, 1);
+    const MemorySums& bytes = summary.memory[0].bytes;
+    EXPECT_EQ(bytes.gradients, bytes.parameters);  // float32, both
+    EXPECT_NEAR(static_cast<double>(bytes.optimizer), 2.0 * static_cast<double>(bytes.parameters),
+                1e-3 * static_cast<double>(bytes.parameters));
+    return bytes.parameters;
+  };
+  EXPECT_EQ(parameters(8, 2), parameters(2, 0));
+  EXPECT_EQ(parameters(8, 4), parameters(4, 0));
+  EXPECT_EQ(parameters(8, 8), parameters(8, 0));
+}
+
 TEST(Routing, KeepsTokensAndCapacity) {
   Workload w = *ReadWorkload("mixtral-8x7b");
   CompleteWorkload(w);

@@ -35,6 +35,10 @@ struct Form {
   std::int64_t stage_ranks = l.tp * l.cp * l.dp;
   std::int64_t tokens = m.sequence / l.cp * w.micro_batch;  // of a rank and micro-batch
 
+  // Ranks that divide a parameter.
+  [[nodiscard]] std::int64_t Shards() const {
+    return !l.fsdp ? 1 : l.cp * (l.shards > 0 ? l.shards : l.dp);
+  }
   [[nodiscard]] std::int64_t NormSize() const { return m.rms_norm ? m.hidden : 2 * m.hidden; }
   [[nodiscard]] std::int64_t ExpertSize() const {
     const std::int64_t up = (m.gated_ffn ? 2 : 1) * m.ffn;
@@ -121,8 +125,12 @@ struct Form {
           return;
         }
         if (l.fsdp) {
-          bytes[{"all_gather", group}] += stage_ranks * m_batches * 2 * size * width;
-          bytes[{"reduce_scatter", group}] += stage_ranks * m_batches * size * 4;
+          const char* const shards = l.shards > 0 ? "shard" : group;
+          bytes[{"all_gather", shards}] += stage_ranks * m_batches * 2 * size * width;
+          bytes[{"reduce_scatter", shards}] += stage_ranks * m_batches * size * 4;
+          if (l.shards > 0) {  // each replica has the same shard
+            bytes[{"all_reduce", "replica"}] += stage_ranks * m_batches * size * 4 / Shards();
+          }
         } else if (l.distributed_optimizer) {
           bytes[{"reduce_scatter", group}] += stage_ranks * size * 4;
           bytes[{"all_gather", group}] += stage_ranks * size * width;
@@ -162,13 +170,12 @@ struct Form {
           m.layers * 2 * NormSize() + NormSize() + (m.rotary ? 0 : m.sequence * m.hidden);
       whole += m.layers * (m.bias ? 2 * m.hidden : 0);
       whole += m.layers * m.experts * m.hidden;
-      bytes[{"all_reduce", "tp"}] += stage_ranks * whole * 4 / (l.fsdp ? l.dp * l.cp : 1);
+      bytes[{"all_reduce", "tp"}] += stage_ranks * whole * 4 / Shards();
     } else {
       bytes[{"all_reduce", "tp"}] += of_layers * (4 + again);
       bytes[{"all_reduce", "tp"}] += vit ? 0 : of_ends * 2;
-      bytes[{"all_reduce", "tp"}] += m.experts > 0 ? stage_ranks * m.layers * m.experts * m.hidden *
-                                                         4 / (l.fsdp ? l.dp * l.cp : 1)
-                                                   : 0;
+      bytes[{"all_reduce", "tp"}] +=
+          m.experts > 0 ? stage_ranks * m.layers * m.experts * m.hidden * 4 / Shards() : 0;
     }
     if (!vit) {  // the loss: largest logit, label's logit, sum of exponentials
       bytes[{"all_reduce", "tp"}] += stage_ranks * m_batches * 3 * tokens * 4;
@@ -244,6 +251,7 @@ class Layouts {
     l.dp = OneOf({1, 2, 4});
     l.ep = w.model.experts > 0 ? OneOf({1, 2, 4}) : 1;
     l.fsdp = OneOf({0, 0, 1}) == 1;
+    l.shards = l.fsdp && l.ep == 1 && l.dp == 4 ? OneOf({0, 2}) : 0;
     l.distributed_optimizer = !l.fsdp && OneOf({0, 1}) == 1;
     l.sequence_parallel = l.tp > 1 && !vit && OneOf({0, 1}) == 1;
     l.scatter_gather = OneOf({0, 1}) == 1;
@@ -262,7 +270,7 @@ class Layouts {
 std::string Describe(const Workload& w) {
   const Layout& l = w.layout;
   return testing::PrintToString(std::vector<std::int64_t>{
-             l.tp, l.pp, l.dp, l.ep, l.cp, l.fsdp ? 1 : 0, l.sequence_parallel ? 1 : 0,
+             l.tp, l.pp, l.dp, l.ep, l.cp, l.fsdp ? 1 : 0, l.shards, l.sequence_parallel ? 1 : 0,
              l.distributed_optimizer ? 1 : 0, l.scatter_gather ? 1 : 0, w.micro_batch,
              w.global_batch, w.model.layers, w.model.hidden, w.model.heads, w.model.kv_heads,
              w.model.sequence}) +

@@ -114,5 +114,79 @@ INSTANTIATE_TEST_SUITE_P(
         Broken{Gpt(R"("batch": {"global": 7, "micro": 2}, "layout": {"tp": 3})"),
                "does not divide 4 attention heads"}));
 
+// A model's fields beside its sizes, and what follows the model.
+std::string Fields(const std::string& fields, const std::string& rest = "") {
+  return R"({"model": {"layers": 4, "hidden": 64, "heads": 4, "ffn": 128, "vocab": 64, "sequence": 32, )" +
+         fields + R"(}, "batch": {"global": 8, "micro": 1})" + rest + "}";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    TodaysModels, BrokenRules,
+    testing::Values(
+        Broken{Fields(R"("family": "gpt", "window": 4, "causal": false)"),
+               "\"window\" needs \"causal\""},
+        Broken{Fields(R"("family": "gpt", "full_attention_every": 2)"), "there is no \"window\""},
+        Broken{Fields(R"("family": "gpt", "alibi": true)"),
+               "\"alibi\" needs \"fused_attention\": false"},
+        Broken{Fields(R"("family": "bloom", "rotary": true)"), "\"rotary\" or \"alibi\", not both"},
+        Broken{Fields(R"("family": "gpt", "fused_attention": false, "sinks": true)"),
+               "\"sinks\" need \"fused_attention\""},
+        Broken{Fields(R"("family": "llama", "rotary_size": 32)"),
+               "\"rotary_size\" of 32 is above the \"head_size\" of 16"},
+        Broken{Fields(R"("family": "llama", "rotary_size": 7)"), "even number of features, not 7"},
+        Broken{Fields(R"("family": "llama", "q_rank": 8)"), "\"q_rank\" is of latent attention"},
+        Broken{Fields(R"("family": "llama", "value_size": 8)"),
+               "\"value_size\" is of latent attention"},
+        Broken{Fields(R"("family": "deepseek", "kv_rank": 8)"),
+               "needs \"rotary\", \"rotary_size\""},
+        Broken{Fields(R"("family": "deepseek", "kv_rank": 8, "rotary_size": 4, "value_size": 8,
+                         "kv_heads": 2)"),
+               "as many heads of keys and values"},
+        Broken{Fields(R"("family": "deepseek", "kv_rank": 8, "rotary_size": 4, "value_size": 8)",
+                      R"(, "layout": {"cp": 2})"),
+               "latent attention (\"kv_rank\") is not known of it"},
+        Broken{Fields(R"("family": "gpt-oss", "window": 4, "experts": 4, "top_k": 2)",
+                      R"(, "layout": {"cp": 2})"),
+               "\"window\" is not known of it"},
+        Broken{Fields(R"("family": "llama", "shared_ffn": 64)"),
+               "\"shared_ffn\" is of models with experts"},
+        Broken{Fields(R"("family": "llama", "dense_layers": 1)"),
+               "\"dense_layers\" is of models with experts"},
+        Broken{Fields(R"("family": "qwen3", "experts": 4, "top_k": 2, "dense_layers": 5)"),
+               "\"dense_layers\" is 5; the model has 4 layers"},
+        Broken{Fields(R"("family": "qwen3", "experts": 4, "top_k": 2, "shared_gate": true)"),
+               "\"shared_gate\" is given, and \"shared_ffn\" is 0"},
+        Broken{Fields(R"("family": "qwen3", "experts": 4, "top_k": 2, "expert_groups": 2)"),
+               "\"groups_per_token\" go together"},
+        Broken{Fields(R"("family": "qwen3", "experts": 4, "top_k": 2, "expert_groups": 3,
+                         "groups_per_token": 1)"),
+               "\"expert_groups\" of 3 does not divide 4 experts"},
+        Broken{Fields(R"("family": "qwen3", "experts": 4, "top_k": 2, "expert_groups": 4,
+                         "groups_per_token": 1)"),
+               "do not fit 4 groups of 1 experts"},
+        Broken{Fields(R"("family": "qwen3", "experts": 4, "top_k": 2, "shared_ffn": 30)",
+                      R"(, "layout": {"tp": 4})"),
+               "does not divide 30 columns of the shared experts"},
+        Broken{Fields(R"("family": "llama", "mtp_layers": 1)",
+                      R"(, "layout": {"pp": 2, "dp": 2, "fsdp": true})"),
+               "needs \"mtp_layers\": 0"},
+        Broken{Fields(R"("family": "llama")", R"(, "layout": {"dp": 4, "shards": 2})"),
+               "\"shards\" is of \"fsdp\""},
+        Broken{
+            Fields(R"("family": "llama")", R"(, "layout": {"dp": 4, "fsdp": true, "shards": 3})"),
+            "\"shards\" of 3 does not divide data parallelism of 4"},
+        Broken{Fields(R"("family": "qwen3", "experts": 4, "top_k": 2)",
+                      R"(, "layout": {"dp": 4, "ep": 2, "fsdp": true, "shards": 2})"),
+               "\"shards\" and expert parallelism both divide"},
+        Broken{Fields(R"("family": "llama", "dtype": "float32")", R"(, "fp8": "delayed")"),
+               "needs \"dtype\" bfloat16, not float32"},
+        Broken{Fields(R"("family": "llama")", R"(, "fp8": "mxfp8", "layout": {"cp": 4})"),
+               "multiples of 16; \"tokens of a micro-batch\" is 8"},
+        Broken{Fields(R"("family": "llama")",
+                      R"(, "fp8": "delayed", "overlap": ["tp"], "layout": {"tp": 2})"),
+               "\"fp8\" with \"overlap\" of \"tp\" is not known"},
+        Broken{Fields(R"("family": "llama")", R"(, "recompute_layers": 1)"),
+               "\"recompute_layers\" is of \"recompute\": \"full\""}));
+
 }  // namespace
 }  // namespace reprise

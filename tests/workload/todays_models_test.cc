@@ -364,6 +364,8 @@ class TodaysModels : public testing::TestWithParam<Kind> {
     w.global_batch = w.micro_batch * l.dp * OneOf({1, 2});
     w.recompute = OneOf({0, 0, 1}) == 1 ? Recompute::kFull : Recompute::kNone;
     w.overlap = {OneOf({0, 1}) == 1, OneOf({0, 1}) == 1, OneOf({0, 1}) == 1};
+    const char* const recipes[] = {"none", "delayed", "tensorwise", "blockwise", "mxfp8"};
+    w.fp8 = recipes[OneOf({0, 0, 0, 1, 2, 3, 4})];
     CompleteWorkload(w);
     return w;
   }
@@ -381,10 +383,12 @@ TEST_P(TodaysModels, ParametersFlopsAndTransfersAreEqual) {
   for (int i = 0; i < 40; ++i) {
     const Workload w = Next();
     const Layout& l = w.layout;
-    const std::string layout = testing::PrintToString(std::vector<std::int64_t>{
-        l.tp, l.pp, l.dp, l.ep, l.fsdp ? 1 : 0, l.sequence_parallel ? 1 : 0,
-        l.distributed_optimizer ? 1 : 0, w.micro_batch, w.global_batch,
-        w.recompute == Recompute::kFull ? 1 : 0});
+    const std::string layout =
+        testing::PrintToString(std::vector<std::int64_t>{
+            l.tp, l.pp, l.dp, l.ep, l.fsdp ? 1 : 0, l.sequence_parallel ? 1 : 0,
+            l.distributed_optimizer ? 1 : 0, w.micro_batch, w.global_batch,
+            w.recompute == Recompute::kFull ? 1 : 0}) +
+        " " + w.fp8;
     const auto summary = Generate({.workload = w});
     ASSERT_TRUE(summary) << summary.error().message;
     const LayerForm form{w};

@@ -11,6 +11,7 @@ WeightAndBias NewLinear(Unit& unit, const Workload& w, std::int64_t rows, std::i
   const Layout& l = w.layout;
   const bool whole = division == Division::kWhole;
   WeightAndBias made{unit.NewParameter({rows, columns})};
+  made.weight->scaled = true;
   made.weight->parts = whole ? 1 : l.tp;
   made.weight->tp_sum = whole && l.sequence_parallel;
   made.weight->copies = whole && !l.sequence_parallel ? l.tp : 1;

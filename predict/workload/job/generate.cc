@@ -177,7 +177,10 @@ std::string SourceText(const Workload& w) {
   const Layout& l = w.layout;
   return fmt::format(
       "reprise generate {}: tp {} cp {} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}; no times",
-      w.name, l.tp, l.cp, l.dp, l.pp, l.ep, l.fsdp ? " fsdp" : "",
+      w.name, l.tp, l.cp, l.dp, l.pp, l.ep,
+      l.shards > 0 ? fmt::format(" fsdp {}", l.shards)
+      : l.fsdp     ? " fsdp"
+                   : "",
       l.sequence_parallel ? " sequence parallel" : "", w.global_batch, w.micro_batch, w.schedule,
       w.virtual_stages > 1 ? fmt::format(":{}", w.virtual_stages) : "");
 }

@@ -46,6 +46,13 @@ std::string WhyNoExperts(const JobOptions& options, const Workload& w) {
                    w.layout.dp)
              : "";
 }
+std::string WhyNoShards(const JobOptions& options, const Workload& w) {
+  return !w.layout.fsdp ? "is of fsdp, which is off; give --fsdp, too"
+         : options.shards == w.layout.dp
+             ? fmt::format("is what fsdp does without it: {} ranks divide the parameters",
+                           w.layout.dp)
+             : "";
+}
 std::string WhyNoDistributedOptimizer(const JobOptions& options, const Workload& w) {
   return options.distributed_optimizer.value_or(false) && w.layout.fsdp
              ? "divides optimizer states, which fsdp divides already"
@@ -83,6 +90,7 @@ const std::vector<EffectOfOption>& AllEffects() {
       {"sequence", {}, WhyNoSequence},
       {"recompute", {"cp"}, WhyNoRecompute},
       {"ep", {"dp", "ranks"}, WhyNoExperts},
+      {"shards", {"fsdp", "dp", "ranks", "tp", "pp", "cp"}, WhyNoShards},
       {"distributed-optimizer", {"fsdp"}, WhyNoDistributedOptimizer},
       {"overlap",
        {"tp", "pp", "cp", "dp", "ranks", "fsdp", "distributed-optimizer"},

@@ -74,6 +74,7 @@ void ApplyLayout(const JobOptions& options, Workload& w) {
   set(options.ep, l.ep);
   l.layers_per_stage = options.layers_per_stage.value_or(l.layers_per_stage);
   l.fsdp = options.fsdp.value_or(l.fsdp);
+  l.shards = l.fsdp ? options.shards.value_or(l.shards) : options.shards.value_or(0);
   l.distributed_optimizer = options.distributed_optimizer.value_or(l.distributed_optimizer) &&
                             !options.fsdp.value_or(false);
   l.sequence_parallel = options.sp.value_or(l.sequence_parallel && l.tp > 1);
@@ -110,8 +111,12 @@ Status ApplyStep(const JobOptions& options, Workload& w) {
   if (options.recompute) {
     REPRISE_TRY(AsUsage(SetRecompute(*options.recompute, w)));
   }
+  w.recompute_layers = options.recompute_layers.value_or(w.recompute_layers);
   if (options.dtype) {
     REPRISE_TRY(AsUsage(SetDType(*options.dtype, w)));
+  }
+  if (options.fp8) {
+    REPRISE_TRY(AsUsage(SetFp8(*options.fp8, w)));
   }
   if (options.routing) {
     REPRISE_TRY(AsUsage(SetRouting(*options.routing, w)));
@@ -150,6 +155,8 @@ std::span<const JobOption> AllJobOptions() {
       {"cp", kLayout, "context parallelism", &F::cp},
       {"layers-per-stage", kLayout, "layers of each stage, as in 7,8,7", &F::layers_per_stage},
       {"fsdp", kLayout, "parameters, gradients and optimizer states divided", &F::fsdp},
+      {"shards", kLayout,
+       "FSDP: ranks that divide the parameters; groups of them are replicas (HSDP)", &F::shards},
       {"sp", kLayout, "sequence parallelism within tensor parallelism", &F::sp},
       {"distributed-optimizer", kLayout, "optimizer states divided among data-parallel ranks",
        &F::distributed_optimizer},
@@ -160,8 +167,14 @@ std::span<const JobOption> AllJobOptions() {
       {"schedule", kStep, "gpipe, 1f1b, or interleaved:V with V chunks a stage", &F::schedule},
       {"recompute", kStep, "activations computed again: none, selective (attention), full (layers)",
        &F::recompute},
+      {"recompute-layers", kStep,
+       "full recomputation of so many layers of each chunk, in place of all", &F::recompute_layers},
       {"overlap", kStep, "transfers beside computation: tp, grad, param, or none", &F::overlap},
       {"dtype", kStep, "bfloat16, float16 or float32", &F::dtype},
+      {"fp8", kStep,
+       "products in 8 bits: none, delayed, tensorwise, blockwise or mxfp8 "
+       "(docs/guides/generate.md)",
+       &F::fp8},
       {"routing", kStep, "of tokens to experts, in models with experts: balanced, or zipf:A",
        &F::routing},
       {"stack", kStep,

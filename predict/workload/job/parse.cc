@@ -99,7 +99,8 @@ Status ReadLayout(const WorkloadJson& json, Layout& l) {
   return ReadFields(
       json, "\"layout\"",
       {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp), Number("ep", l.ep),
-       Number("cp", l.cp), Flag("fsdp", l.fsdp), Flag("sequence_parallel", l.sequence_parallel),
+       Number("cp", l.cp), Flag("fsdp", l.fsdp), Number("shards", l.shards),
+       Flag("sequence_parallel", l.sequence_parallel),
        Flag("distributed_optimizer", l.distributed_optimizer),
        Flag("scatter_gather", l.scatter_gather), Flag("vocab_parallel", l.vocab_parallel),
        Flag("reshard_root", l.reshard_root), Numbers("layers_per_stage", l.layers_per_stage)});
@@ -123,6 +124,8 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
                             {Number("global", w.global_batch), Number("micro", w.micro_batch)});
         }},
        Text("schedule", [&w](const std::string& text) { return SetSchedule(text, w); }),
+       Number("recompute_layers", w.recompute_layers),
+       Text("fp8", [&w](const std::string& text) { return SetFp8(text, w); }),
        Text("recompute", [&w](const std::string& text) { return SetRecompute(text, w); }),
        {"overlap",
         [&w](const WorkloadJson& value) -> Status {

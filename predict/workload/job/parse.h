@@ -30,6 +30,8 @@ struct Preset {
 [[nodiscard]] Status SetOverlap(const std::vector<std::string>& names, Workload& workload);
 // "balanced", "zipf:1.2".
 [[nodiscard]] Status SetRouting(const std::string& text, Workload& workload);
+// "none", or a recipe.
+[[nodiscard]] Status SetFp8(const std::string& text, Workload& workload);
 [[nodiscard]] Status SetDType(const std::string& text, Workload& workload);
 // Sizes that follow from others, once options have been applied.
 void CompleteWorkload(Workload& workload);

@@ -6,6 +6,7 @@
 #include "core/nearest.h"
 #include "core/text.h"
 #include "predict/workload/job/parse.h"
+#include "predict/workload/ops/scaling.h"
 #include "predict/workload/registry.h"
 #include "predict/workload/schedule.h"
 
@@ -70,6 +71,14 @@ Status SetRouting(const std::string& text, Workload& w) {
   }
   w.routing.balanced = false;
   w.routing.zipf = *exponent;
+  return {};
+}
+
+Status SetFp8(const std::string& text, Workload& w) {
+  if (text != "none") {
+    REPRISE_TRY(CheckName(BuiltinScalingRecipes(), "FP8 recipe", text));
+  }
+  w.fp8 = text;
   return {};
 }
 

@@ -40,6 +40,10 @@ Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
         .first_layer = std::accumulate(layers.begin(), layers.begin() + number, std::int64_t{0}),
         .layers = layers[static_cast<std::size_t>(number)]};
     chunks_.push_back(family.units(workload, part, place));
+    std::int64_t left = workload.recompute_layers > 0 ? workload.recompute_layers : part.layers;
+    for (auto& unit : chunks_.back()) {
+      unit->recomputed = workload.recompute == Recompute::kFull && unit->is_layer && left-- > 0;
+    }
   }
   store_ = std::make_unique<ParameterStore>(workload, emitter, chunks_);
   builder_.on_parameter = [this](Parameter& parameter, const Grad& gradient) {
@@ -185,12 +189,11 @@ Var Program::RunUnit(Unit& unit, const Var& x) {
   CallHooks(&Parallelism::before_unit, unit, false);
   b.layer = unit.layer;
   b.tape->RecordHook(after_backward);
-  const bool again = workload_.recompute == Recompute::kFull && in_layer;
   const auto forward = [&unit, &b](const std::vector<Var>& in) {
     b.layer = unit.layer;
     return unit.Forward(b, in[0]);
   };
-  Var result = again ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
+  Var result = unit.recomputed ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
   b.tape->RecordHook(before_backward);
   CallHooks(&Parallelism::after_unit, unit, false);
   out_.facts.in_layer = false;

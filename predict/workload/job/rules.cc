@@ -74,6 +74,8 @@ Status CheckSizes(const Workload& w) {
   for (const auto& [name, size] : sizes) {
     REPRISE_TRY(InRange(name, size, 1, kMaxSize));
   }
+  REPRISE_TRY(InRange("layout.shards", l.shards, 0, kMaxSize));
+  REPRISE_TRY(InRange("recompute_layers", w.recompute_layers, 0, kMaxSize));
   for (const auto* list : {&m.tables, &m.bottom_mlp, &m.top_mlp}) {
     for (const std::int64_t size : *list) {
       REPRISE_TRY(InRange(list == &m.tables ? "tables" : "mlp", size, 1, kMaxSize));
@@ -166,6 +168,35 @@ Status CheckStages(const Workload& w) {
   return {};
 }
 
+Status CheckFp8(const Workload& w) {
+  if (w.fp8 == "none") {
+    return {};
+  }
+  const ModelShape& m = w.model;
+  if (m.dtype != DType::kBFloat16) {
+    return BadInput(fmt::format("\"fp8\" is \"{}\": it needs \"dtype\" bfloat16, not {}", w.fp8,
+                                Name(m.dtype)));
+  }
+  if (!m.tables.empty()) {
+    return BadInput("\"fp8\" is of transformers, and a recommendation model has no layers");
+  }
+  if (w.overlap.tp) {
+    return BadInput(
+        "\"fp8\" with \"overlap\" of \"tp\" is not known: products in parts are in 16 bits");
+  }
+  constexpr std::int64_t kMultiple = 16;  // of aten::_scaled_mm
+  for (const auto& [name, size] :
+       {std::pair("hidden", m.hidden), std::pair("ffn / tp", m.ffn / w.layout.tp),
+        std::pair("heads x head_size / tp", m.heads * m.head_size / w.layout.tp),
+        std::pair("tokens of a micro-batch", m.sequence / w.layout.cp * w.micro_batch)}) {
+    if (size % kMultiple != 0) {
+      return BadInput(fmt::format("\"fp8\" needs sizes that are multiples of {}; \"{}\" is {}",
+                                  kMultiple, name, size));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string StackOf(const Workload& w) {
@@ -213,6 +244,10 @@ Status CheckWorkload(const Workload& w) {
     REPRISE_TRY(parallelism.check(w));
   }
   REPRISE_TRY(CheckStages(w));
+  REPRISE_TRY(CheckFp8(w));
+  if (w.recompute_layers > 0 && w.recompute != Recompute::kFull) {
+    return BadInput("\"recompute_layers\" is of \"recompute\": \"full\"");
+  }
   REPRISE_TRY(FindSchedule(w.schedule)->check(w));
   if (w.micro_batches() * w.virtual_stages > kMaxPasses) {
     return BadInput(fmt::format("{} a step; at most {} can be written",

@@ -34,10 +34,11 @@ MatrixWork MatrixWorkOf(const Node& node) {
   if (node.inputs.empty()) {
     return {};  // the host's part of a launch
   }
-  if (name == "aten::_grouped_mm") {  // each row once, in its group
+  if (name == "aten::_grouped_mm" ||
+      name == "aten::_scaled_grouped_mm") {  // each row once, in its group
     return {2 * node.inputs[0].AsTensor()->elements * Shape(node, 1).back()};
   }
-  if (name == "aten::mm" || name == "aten::bmm") {
+  if (name == "aten::mm" || name == "aten::bmm" || name == "aten::_scaled_mm") {
     return product(0, 1);
   }
   if (name == "aten::addmm" || name == "aten::baddbmm") {

@@ -2,9 +2,14 @@
 #include <numeric>
 
 #include "predict/workload/ops/model_operators.h"
+#include "predict/workload/ops/scaling.h"
 
 namespace reprise {
 namespace {
+
+bool IsScaled(const Builder& b, const Parameter& weight) {
+  return weight.scaled && FindScalingRecipe(b.workload.fp8) != nullptr;
+}
 
 TensorDesc Turned(Builder& b, const TensorDesc& x) {
   return b.out.Host(
@@ -148,6 +153,9 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
 }  // namespace
 
 Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool column) {
+  if (IsScaled(b, weight)) {
+    return ScaledLinear(b, x, weight, bias);
+  }
   const std::int64_t n = weight.shape[0];
   const std::int64_t k = weight.shape[1];
   std::vector<std::int64_t> shape = x.shape();
@@ -212,14 +220,9 @@ Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t part
 }
 
 Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends) {
-  const auto last_two_turned = [&b](const TensorDesc& t) {
-    const std::size_t n = t.shape.size();
-    std::vector<std::int64_t> shape = t.shape;
-    std::vector<std::int64_t> strides = t.strides;
-    std::swap(shape[n - 2], shape[n - 1]);
-    std::swap(strides[n - 2], strides[n - 1]);
-    return b.out.Host("aten::transpose", Args(t, -2, -1), b.out.Alias(t, shape, strides, t.offset));
-  };
+  if (IsScaled(b, weight)) {
+    return ScaledGroupedLinear(b, x, weight, ends);
+  }
   const auto product = [&b, ends](const TensorDesc& left, const TensorDesc& right,
                                   const std::vector<std::int64_t>& shape) {
     return b.out.Work("aten::_grouped_mm", Args(left, right, ends, kNoValue, kNoValue),
@@ -228,13 +231,12 @@ Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc&
   b.Op();
   const TensorDesc rows = x.tensor;
   const TensorDesc result =
-      product(rows, last_two_turned(weight.value), {rows.shape[0], weight.shape[1]});
+      product(rows, b.Transposed(weight.value), {rows.shape[0], weight.shape[1]});
   Parameter* const parameter = &weight;
   return b.Record("GroupedMmBackward0", {x, Var{.parameter = &weight}}, result,
-                  [last_two_turned, product, rows, parameter](const TensorDesc& gradient) {
+                  [&b, product, rows, parameter](const TensorDesc& gradient) {
                     const TensorDesc dx = product(gradient, parameter->value, rows.shape);
-                    const TensorDesc dw =
-                        product(last_two_turned(gradient), rows, parameter->shape);
+                    const TensorDesc dw = product(b.Transposed(gradient), rows, parameter->shape);
                     return std::vector<Grad>{{dx, true}, {dw, true}};
                   });
 }

@@ -62,6 +62,11 @@ std::vector<GroupRole> DataGroups(const Workload& w) {
         ByRule(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP", {kContextAxis, kReplicaAxis}));
   }
   const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.ep > 1;
+  if (w.layout.shards > 0) {  // each replica has all of them
+    roles.push_back(ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
+                           {kTensorAxis, kContextAxis, kExpertAxis, kStageAxis}));
+    return roles;
+  }
   roles.push_back(
       sharded ? ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
                        {kTensorAxis, kContextAxis, kExpertAxis, kReplicaAxis, kStageAxis})

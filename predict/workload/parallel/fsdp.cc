@@ -27,7 +27,7 @@ void StartGather(Builder& b, Unit& unit, ShardedUnit& part) {
   if (part.issued || part.gathered) {
     return;
   }
-  const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
+  const std::int64_t shards = ParameterStore::Shards(b.layout(), part.expert);
   b.out.parent = Called("all_gather", unit);
   part.whole = b.out.New(b.dtype(), {shards * part.shard_elements}, StorageUse::kGathered);
   const TensorDesc own = b.out.Part(part.whole, 0, {part.shard_elements});
@@ -39,8 +39,9 @@ void StartGather(Builder& b, Unit& unit, ShardedUnit& part) {
              Args(flat, part.whole, SizesOf(part.values), part.shard_elements, 0),
              Args(own, part.whole));
   if (shards > 1) {
-    part.gathering = b.AllGather(ParameterStore::ReplicaGroup(part.expert), own, part.whole,
-                                 b.workload.overlap.param, part.expert ? "fsdp experts" : "fsdp");
+    part.gathering =
+        b.AllGather(ParameterStore::ShardGroup(b.layout(), part.expert), own, part.whole,
+                    b.workload.overlap.param, part.expert ? "fsdp experts" : "fsdp");
   }
   part.issued = true;
 }
@@ -51,7 +52,7 @@ void FinishGather(Builder& b, Unit& unit, ShardedUnit& part) {
     return;
   }
   StartGather(b, unit, part);
-  const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
+  const std::int64_t shards = ParameterStore::Shards(b.layout(), part.expert);
   b.out.Wait(std::exchange(part.gathering, {}));
   b.out.parent = Called("all_gather_copy_out", unit);
   const TensorDesc rows = b.Shaped(part.whole, {shards, part.shard_elements});
@@ -83,7 +84,7 @@ void AddReduced(Builder& b, ShardedUnit& part) {
 }
 
 void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
-  const std::int64_t shards = ParameterStore::Replicas(b.layout(), part.expert);
+  const std::int64_t shards = ParameterStore::Shards(b.layout(), part.expert);
   if (part.reduction.node_id != 0) {  // of the micro-batch before
     b.out.parent = Called("post_backward_accumulate", unit);
     AddReduced(b, part);
@@ -107,15 +108,32 @@ void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
     AddReduced(b, part);
     return;
   }
+  const char* const channel = part.expert ? "fsdp experts" : "fsdp";
   part.reduced = b.out.New(dtype, {part.shard_elements});
-  part.reduction = b.ReduceScatter(ParameterStore::ReplicaGroup(part.expert), whole, part.reduced,
-                                   b.workload.overlap.grad, part.expert ? "fsdp experts" : "fsdp");
+  part.reduction = b.ReduceScatter(ParameterStore::ShardGroup(b.layout(), part.expert), whole,
+                                   part.reduced, b.workload.overlap.grad, channel);
+  if (b.layout().replicas() > 1) {  // on the same stream, so after it
+    part.reduction = b.AllReduce("replica", part.reduced, b.workload.overlap.grad, channel);
+  }
   if (!b.workload.overlap.grad) {
     AddReduced(b, part);
   }
 }
 
 Status CheckSharded(const Workload& w) {
+  const Layout& l = w.layout;
+  if (l.shards > 0 && !l.fsdp) {
+    return BadInput("\"shards\" is of \"fsdp\", and that is false");
+  }
+  if (l.shards > 0 && l.dp % l.shards != 0) {
+    return BadInput(
+        fmt::format("\"shards\" of {} does not divide data parallelism of {}", l.shards, l.dp));
+  }
+  if (l.shards > 0 && l.ep > 1) {
+    return BadInput(
+        "\"shards\" and expert parallelism both divide neighbouring data-parallel ranks: leave one "
+        "out");
+  }
   if (w.layout.fsdp && w.layout.pp > 1 && w.model.EmbeddingAtBothEnds()) {
     return BadInput(
         fmt::format("\"fsdp\" with pipeline parallelism needs {}: first and last stage hold shards "
@@ -124,6 +142,14 @@ Status CheckSharded(const Workload& w) {
                     w.model.tied_embeddings ? "\"tied_embeddings\": false" : "\"mtp_layers\": 0"));
   }
   return {};
+}
+
+std::vector<GroupRole> ShardGroups(const Workload& w) {
+  if (w.layout.shards == 0) {
+    return {};  // those of data parallelism
+  }
+  return {ByRule(w.layout, "shard", "FSDP_SHARD_GROUP", {kContextAxis, kExpertAxis}),
+          ByRule(w.layout, "replica", "FSDP_REPLICA_GROUP", {kReplicaAxis})};
 }
 
 void GatherUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
@@ -169,7 +195,7 @@ void FinishSharded(Builder& b, ParameterStore& store) {
 Parallelism FullySharded() {
   return {.name = "fsdp",
           .help = "parameters, gradients and optimizer states divided; gathered when needed",
-          .groups = [](const Workload&) { return std::vector<GroupRole>(); },
+          .groups = ShardGroups,
           .check = CheckSharded,
           .before_unit = GatherUnit,
           .after_unit = FreeUnit,

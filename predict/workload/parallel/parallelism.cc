@@ -22,7 +22,9 @@ GroupRole ByRule(const Layout& layout, std::string role, std::string description
   GroupRole out;
   out.role = std::move(role);
   out.description = std::move(description);
-  out.mesh = {layout.tp, layout.cp, layout.ep, layout.dp / layout.ep, layout.pp};
+  // Neighbours in data parallelism share experts, or parameters.
+  const std::int64_t neighbours = layout.shards > 0 ? layout.shards : layout.ep;
+  out.mesh = {layout.tp, layout.cp, neighbours, layout.dp / neighbours, layout.pp};
   out.axes = std::move(axes);
   out.at = std::move(at);
   return out;

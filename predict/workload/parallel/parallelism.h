@@ -38,7 +38,7 @@ struct Parallelism {
 [[nodiscard]] std::span<const Parallelism> BuiltinParallelisms();
 
 // Axes of the mesh of ranks, innermost first. Data-parallel ranks are two axes: position in the
-// group of experts, and number of that group.
+// group that divides experts, or parameters (HSDP), and number of that group.
 inline constexpr std::size_t kTensorAxis = 0, kContextAxis = 1, kExpertAxis = 2, kReplicaAxis = 3,
                              kStageAxis = 4;
 // Groups of the layout's mesh that vary along `axes`.
