@@ -74,8 +74,7 @@ BothWays ConvertedWeight(Builder& b, Parameter& weight) {
 TensorDesc Product(Builder& b, const ScaledTensor& left, const ScaledTensor& right,
                    const TensorDesc* bias) {
   const TensorDesc turned = b.Transposed(right.values);
-  const TensorDesc result =
-      b.out.New(DType::kBFloat16, {left.values.shape[0], right.values.shape[0]});
+  TensorDesc result = b.out.New(DType::kBFloat16, {left.values.shape[0], right.values.shape[0]});
   ValueList inputs = Args(left.values, turned, left.scale, right.scale);
   inputs.push_back(bias == nullptr ? ToValue(kNoValue) : ToValue(*bias));
   for (const Value& more : Args(kNoValue, kOutBFloat16, true)) {

@@ -56,7 +56,7 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
 
 // 0, 1, … count - 1.
 TensorDesc Numbers(Builder& b, std::int64_t count) {
-  const TensorDesc numbers = b.out.New(DType::kInt64, {count});
+  TensorDesc numbers = b.out.New(DType::kInt64, {count});
   b.out.Work("aten::arange", Args(count, kNoValue, kNoValue, numbers.device, false), Args(numbers));
   return numbers;
 }

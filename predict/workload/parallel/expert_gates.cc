@@ -44,7 +44,7 @@ TensorDesc ScoresOfBestGroups(Builder& b, const TensorDesc& scores) {
   const auto top = [&b](const TensorDesc& x, std::int64_t k, TensorDesc& indices) {
     std::vector<std::int64_t> shape = x.shape;
     shape.back() = k;
-    const TensorDesc values = b.out.New(x.dtype, shape);
+    TensorDesc values = b.out.New(x.dtype, shape);
     indices = b.out.New(DType::kInt64, shape);
     b.out.Work("aten::topk", Args(x, k, -1, true, true), Args(values, indices));
     return values;
