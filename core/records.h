@@ -9,6 +9,7 @@
 #include "core/enum_names.h"
 #include "core/operators.h"
 #include "core/phase.h"
+#include "core/shared_text.h"
 
 namespace reprise {
 
@@ -63,15 +64,15 @@ struct NodeRecord {
 // Properties of a node that are fixed before it runs; written once per rank.
 struct NodeInfo {
   std::uint64_t node_id = 0;
-  std::string name;
+  SharedText name;
   OpClass op_class = OpClass::kOther;
   OpKind kind = OpKind::kWork;
   Phase phase = Phase::kOther;  // kOther too in runs of schemas 1 to 3, which do not say
-  std::string actor;            // "thread 1", "stream 0/7", "group 0"
+  SharedText actor;             // "thread 1", "stream 0/7", "group 0"
   ReplayMode mode = ReplayMode::kReal;
   TimeSource time_from = TimeSource::kNone;  // of a simulated run
-  std::string kernel;                        // which kernel or collective ran it; surrogate's name
-  std::string shape;  // of its inputs: "[8,64] [64,64]"; empty: unknown (runs of schemas 1 to 5)
+  SharedText kernel;                         // which kernel or collective ran it; surrogate's name
+  SharedText shape;  // of its inputs: "[8,64] [64,64]"; empty: unknown (runs of schemas 1 to 5)
   double flops = 0;
   double bytes = 0;
   WorkSource work_from = WorkSource::kNone;
@@ -91,7 +92,7 @@ struct NodeInfo {
 struct EdgeInfo {
   std::uint64_t from = 0;
   std::uint64_t to = 0;
-  std::string reason;
+  SharedText reason;
   bool inferred = false;
 };
 

@@ -30,18 +30,24 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan,
   std::vector<NodeInfo> infos;
   infos.reserve(graph.size());
   const std::vector<Phase> phases = FindPhases(graph);
+  SharedTexts texts;
+  const std::vector<SharedText> shapes(plan.shapes.begin(), plan.shapes.end());
+  std::vector<SharedText> actors;
+  for (const PlanActor& actor : plan.actors) {
+    actors.emplace_back(actor.name);
+  }
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const Work& work = plan.work[i];
     NodeInfo info;
     info.node_id = graph.id(i);
-    info.name = graph.name(i);
+    info.name = texts.Of(graph.name(i));
     info.op_class = graph.op_class(i);
     info.phase = phases[i];
     info.kind = work.type == WorkType::kTransfer ? OpKind::kComm : graph.kind(i);
-    info.actor = plan.actors[work.actor].name;
+    info.actor = actors[work.actor];
     info.mode = work.mode;
-    info.kernel = KernelName(work, name_of);
-    info.shape = plan.shapes[work.shapes];
+    info.kernel = texts.Of(KernelName(work, name_of));
+    info.shape = shapes[work.shapes];
     info.flops = work.cost.flops;
     info.bytes = work.cost.bytes;
     info.work_from = work.source;
@@ -60,10 +66,13 @@ std::vector<NodeInfo> DescribeNodes(const Graph& graph, const Plan& plan,
 
 std::vector<EdgeInfo> DescribeEdges(const Graph& graph) {
   std::vector<EdgeInfo> edges;
+  constexpr auto& kReasons = kNamesOf<EdgeReason>;
+  const std::vector<SharedText> reasons(kReasons.begin(), kReasons.end());
   for (Graph::Index i = 0; i < graph.size(); ++i) {
     const auto deps = graph.deps(i);
     for (std::size_t k = 0; k < deps.size(); ++k) {
-      edges.push_back({graph.id(deps[k]), graph.id(i), std::string(Name(graph.reasons(i)[k])),
+      edges.push_back({graph.id(deps[k]), graph.id(i),
+                       reasons[static_cast<std::size_t>(graph.reasons(i)[k])],
                        graph.inferred(i, k)});
     }
   }

@@ -384,7 +384,7 @@ class RankReader {
       }
       const NodeInfo& node = data_.nodes[draft.described];
       of.dtype = OriginOf(draft.described).dtype;
-      of.shape = of.transfer ? of.shape : node.shape;
+      of.shape = of.transfer ? of.shape : node.shape.str();
       of.flops = node.flops;
       of.bytes = node.bytes;
     }

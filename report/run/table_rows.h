@@ -59,6 +59,7 @@ template <typename T>
 requires std::is_arithmetic_v<T>
 [[nodiscard]] T Stored(T value) { return value; }
 [[nodiscard]] inline std::string_view Stored(const std::string& text) { return text; }
+[[nodiscard]] inline std::string_view Stored(const SharedText& text) { return text.str(); }
 template <typename Enum>
 requires std::is_enum_v<Enum>
 [[nodiscard]] std::string_view Stored(Enum value) { return Name(value); }
@@ -78,6 +79,9 @@ inline void Restore(const Statement& row, int column, ColumnType /*type*/, doubl
 }
 inline void Restore(const Statement& row, int column, ColumnType type, std::string& value) {
   value = type == ColumnType::kLines ? ShownLines(row.View(column)) : row.Text(column);
+}
+inline void Restore(const Statement& row, int column, ColumnType /*type*/, SharedText& value) {
+  value = row.Text(column);
 }
 #define REPRISE_PARSE(Enum, otherwise)                       \
   inline void Parse(std::string_view text, Enum& value) {    \

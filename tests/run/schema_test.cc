@@ -49,7 +49,7 @@ class Filler {
     ++number_;
     if constexpr (std::is_same_v<T, bool>) {
       member = !member;
-    } else if constexpr (std::is_same_v<T, std::string>) {
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, SharedText>) {
       member = fmt::format("{} {}", column.name, number_);
     } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
       member = {number_, 0, -number_};
