@@ -240,20 +240,27 @@ struct RankPart {
   MeasuredRun measured;
 };
 
-// When the members of all transfers had arrived.
-Status AddTransfers(const RunReader& reader, const MeasuredRun& outline) {
-  std::vector<Status> outcomes(outline.ranks.size());
-  ForEachInParallel(outcomes.size(), [&](std::size_t r) {
-    const std::array ranks = {outline.data->ranks[r].rank};
-    Result<RunData> read = reader.Read(ranks, RankContent::kTransfers);
-    if (read) {
-      outline.transfers.times->Add(MeasuredRank(read->ranks.front()), r);
-    }
-    outcomes[r] = read.map([](const RunData&) {});
-  });
-  for (Status& outcome : outcomes) {
-    REPRISE_TRY(std::move(outcome));
-  }
+// A rank's transfers in memory.
+struct RankTransfers {
+  explicit RankTransfers(RunData&& read) : data(std::move(read)), measured(data.ranks.front()) {}
+  RunData data;
+  MeasuredRank measured;
+};
+
+// When the members of all transfers had arrived. Of `most` ranks at a time.
+Status AddTransfers(const RunReader& reader, const MeasuredRun& outline, std::size_t most) {
+  std::size_t position = 0;
+  REPRISE_TRY(ForEachInOrder(
+      outline.ranks.size(), most,
+      [&](std::size_t r) {
+        const std::array ranks = {outline.data->ranks[r].rank};
+        return reader.Read(ranks, RankContent::kTransfers).map([](RunData&& data) {
+          return std::make_unique<RankTransfers>(std::move(data));
+        });
+      },
+      [&](const std::unique_ptr<RankTransfers>& rank) {
+        outline.transfers.times->Add(rank->measured, position++);
+      }));
   outline.transfers.times->Close();
   return {};
 }
@@ -265,11 +272,12 @@ Result<Analysis> AnalyzeByRank(RunReader& reader, const AnalysisOptions& options
   for (const RankData& rank : outline_data.ranks) {
     REPRISE_TRY(CheckMemory(reader.directory(), std::array{rank.rank}, memory_bytes));
   }
-  REPRISE_TRY(AddTransfers(reader, outline));
   const std::vector<std::int32_t> ranks = RanksByHost(outline);
+  const std::size_t most = RanksAtATime(reader.directory(), ranks, memory_bytes);
+  REPRISE_TRY(AddTransfers(reader, outline, most));
   return AnalyzeParts(outline, options, [&](PartSums& sums) {
     return ForEachInOrder(
-        ranks.size(), RanksAtATime(reader.directory(), ranks, memory_bytes),
+        ranks.size(), most,
         [&](std::size_t i) {
           return reader.Read(std::array{ranks[i]}).map([&outline](RunData&& data) {
             return std::make_unique<RankPart>(std::move(data), outline);

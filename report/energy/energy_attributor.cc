@@ -170,9 +170,10 @@ void EnergyAttributor::Split(Device& device) {
     }
   }
   device.of_no_operation = std::move(split.meters);
-  device.times = {};
-  device.users = {};
-  device.modelled_joules = {};
+  // Assigned {}, a vector keeps its memory: of all devices together that of the whole run.
+  device.times = std::vector<Interval>();
+  device.users = std::vector<EnergyUser>();
+  device.modelled_joules = std::vector<double>();
 }
 
 void EnergyAttributor::Finish(Host& host) {

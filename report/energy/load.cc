@@ -6,6 +6,9 @@ void AddOperations(std::span<const MeasuredRank> ranks, std::size_t r, const Loa
                    Load& load) {
   const RankData& data = ranks[r].data();
   const bool modelled = IsModelled(data);
+  // Most records are of operations; vectors that grow would take three times the memory at times.
+  load.times.reserve(load.times.size() + data.records.size());
+  load.executions.reserve(load.executions.size() + data.records.size());
   for (std::size_t k = 0; k < data.records.size(); ++k) {
     const NodeRecord& record = data.records[k];
     const bool ran = modelled || Executes(record.mode);

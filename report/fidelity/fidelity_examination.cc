@@ -46,7 +46,10 @@ std::vector<ActorRow> DescribeActors(const RunTiming& timing, const Schedule& re
   std::vector<ActorRow> rows;
   for (std::size_t a = 0; a < nodes_of.size(); ++a) {
     auto& nodes = nodes_of[a];
-    std::ranges::stable_sort(nodes, {}, [&](Index i) { return recorded.start_ns[i]; });
+    const auto start_of = [&recorded](Index i) { return recorded.start_ns[i]; };
+    if (!std::ranges::is_sorted(nodes, {}, start_of)) {  // those of one stream mostly are
+      std::ranges::stable_sort(nodes, {}, start_of);
+    }
     ActorRow row{.name = timing.actor_names[a]};
     const Index* last = nullptr;
     for (const Index& i : nodes) {
@@ -150,7 +153,7 @@ void NodeErrorSums::Add(double error, double weight) {
     for (const auto& [of_node, its_weight] : errors_) {
       AddToBin(of_node, its_weight);
     }
-    errors_ = {};
+    errors_ = std::vector<std::pair<double, double>>();
   }
   AddToBin(error, weight);
 }

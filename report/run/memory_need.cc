@@ -18,10 +18,10 @@
 namespace reprise {
 namespace {
 
-// Memory for a byte on disk, read and analysed: 2.4 to 3 of schema 10, 6.9 of schema 11, whose
-// files hold shared columns once. Refused is what would not fit at the least of them.
+// Memory for a byte on disk, read and analysed: 2.4 to 3 of schema 10, 5.5 to 6.1 since schema 11,
+// whose files hold shared columns once. Refused is what would not fit at the least of them.
 constexpr double kAtLeast = 2;
-constexpr double kAbout = 8;
+constexpr double kAbout = 7;
 
 // Stored rows, and those that come of them.
 struct RowCounts {

@@ -267,7 +267,7 @@ Status RankWriter::Impl::Write(Pending&& batch) {
       } else {
         status = WritePlain(rows);
       }
-      rows = {};
+      rows = std::vector<Row>();
     }
   };
   std::apply([&write](auto&... batches) { (write(batches), ...); }, batch);

@@ -221,8 +221,8 @@ TEST_F(RunReaderTest, WhatTheMemoryCannotHoldIsRefused) {
   const std::vector<std::int32_t> both = {0, 1};
   const auto bytes =
       static_cast<std::int64_t>(fs::file_size(RankFile(0)) + fs::file_size(RankFile(1)));
-  EXPECT_TRUE(FitsInMemory(Directory(), both, 8 * bytes));
-  EXPECT_FALSE(FitsInMemory(Directory(), both, 8 * bytes - 1));
+  EXPECT_TRUE(FitsInMemory(Directory(), both, 7 * bytes));
+  EXPECT_FALSE(FitsInMemory(Directory(), both, 7 * bytes - 1));
   EXPECT_TRUE(CheckMemory(Directory(), both, 2 * bytes));
   EXPECT_TRUE(CheckMemory(Directory(), std::vector<std::int32_t>{1}, 2 * bytes - 1));
   const Status refused = CheckMemory(Directory(), both, 2 * bytes - 1);
@@ -235,7 +235,7 @@ TEST_F(RunReaderTest, WhatTheMemoryCannotHoldIsRefused) {
   EXPECT_THAT(one.error().message, HasSubstr("rank1.sqlite holds"));
   const auto largest =
       static_cast<std::int64_t>(std::max(fs::file_size(RankFile(0)), fs::file_size(RankFile(1))));
-  EXPECT_EQ(RanksAtATime(Directory(), both, 24 * largest), 3U);
+  EXPECT_EQ(RanksAtATime(Directory(), both, 21 * largest), 3U);
   EXPECT_EQ(RanksAtATime(Directory(), both, 1), 1U);
   EXPECT_GT(MachineMemoryBytes(), 1 << 20);
 }
