@@ -36,12 +36,18 @@ void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSumm
     const RankData& data = ranks[r].data();
     const std::int64_t alike = ranks[r].alike();
     std::map<Key, PassSums> passes;
+    Key last_key{};  // of the node before
+    Sum* last = nullptr;
     for (std::size_t i = 0; i < data.nodes.size(); ++i) {
       const NodeInfo& node = data.nodes[i];
       if (!node.counts_for_coverage) {
         continue;
       }
-      auto& [row, work] = sums_[node.*key_];
+      if (last == nullptr || node.*key_ != last_key) {
+        last_key = node.*key_;
+        last = &sums_[last_key];
+      }
+      auto& [row, work] = *last;
       row.count += alike;
       row.recorded_ns += alike * node.recorded_duration_ns;
       row.tracing_ns += alike * node.recorded_tracing_ns;
@@ -50,11 +56,12 @@ void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSumm
       if (records.empty()) {
         continue;
       }
+      PassSums& times = passes[node.*key_];
       for (const std::uint32_t k : records) {
         // A transfer's time counts from the last arrival, as it does in the recording.
         const NodeRecord& record = data.records[k];
         const std::int64_t ns = transfers.OwnNs(r, k).value_or(record.duration_ns);
-        passes[node.*key_].Add(record.iteration, ns);
+        times.Add(record.iteration, ns);
         row.from_ns[static_cast<std::size_t>(node.time_from)] += alike * ns;
       }
       row.flops += static_cast<double>(alike) * node.flops;

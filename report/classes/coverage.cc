@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "report/nodes/intervals.h"
@@ -149,7 +150,7 @@ Coverage CoverSteps(const MeasuredRank& rank) {
 
 // Time between one node's end and the next one's start on each host thread, within a step.
 std::int64_t GapsNs(const RankData& data) {
-  std::map<std::pair<std::string, std::int32_t>, std::vector<const NodeInfo*>> threads;
+  std::map<std::pair<std::string_view, std::int32_t>, std::vector<const NodeInfo*>> threads;
   for (const NodeInfo& node : data.nodes) {
     if (IsOfHostThread(node)) {
       threads[{node.actor, node.step}].push_back(&node);

@@ -3,8 +3,9 @@
 // less than any iteration takes.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "core/median.h"
@@ -14,19 +15,35 @@ namespace reprise {
 
 class PassSums {
  public:
-  void Add(std::int32_t iteration, std::int64_t duration_ns) { sums_ns_[iteration] += duration_ns; }
+  void Add(std::int32_t iteration, std::int64_t duration_ns) {
+    // There are few, and a node's records come in their order.
+    if (next_ == sums_.size() || sums_[next_].iteration != iteration) {
+      next_ = static_cast<std::size_t>(std::ranges::find(sums_, iteration, &Sum::iteration) -
+                                       sums_.begin());
+      if (next_ == sums_.size()) {
+        sums_.push_back({iteration, 0});
+      }
+    }
+    sums_[next_].ns += duration_ns;
+    next_ = next_ + 1 == sums_.size() ? 0 : next_ + 1;
+  }
   // 0 without any.
   [[nodiscard]] std::int64_t MedianNs() const {
     std::vector<std::int64_t> values_ns;
-    values_ns.reserve(sums_ns_.size());
-    for (const auto& [iteration, sum_ns] : sums_ns_) {
-      values_ns.push_back(sum_ns);
+    values_ns.reserve(sums_.size());
+    for (const Sum& sum : sums_) {
+      values_ns.push_back(sum.ns);
     }
     return Median(values_ns).value_or(0);
   }
 
  private:
-  std::map<std::int32_t, std::int64_t> sums_ns_;
+  struct Sum {
+    std::int32_t iteration = 0;
+    std::int64_t ns = 0;
+  };
+  std::vector<Sum> sums_;
+  std::size_t next_ = 0;  // which one is looked at first
 };
 
 }  // namespace reprise

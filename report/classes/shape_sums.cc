@@ -6,24 +6,29 @@
 #include <utility>
 
 #include "report/classes/pass_sums.h"
+#include "report/nodes/found_by_texts.h"
 
 namespace reprise {
 
 void ShapeSums::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
     std::map<ShapeRow*, PassSums> passes;
+    FoundByTexts<std::pair<ShapeRow* const, PassSums>> by_texts;
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
       const auto records = rank.Records(i);
       if (!node.counts_for_coverage || node.op_class == OpClass::kComm || records.empty()) {
         continue;
       }
-      ShapeRow& row = rows_[{node.name, node.shape}];
+      auto& [row_of, times] = by_texts.Of(
+          node.name, node.shape, 0, [&]() -> auto& {
+            return *passes.try_emplace(&rows_[{node.name, node.shape}]).first;
+          });
+      ShapeRow& row = *row_of;
       row.op_class = Name(node.op_class);
       row.count += rank.alike();
       row.recorded_ns += rank.alike() * node.recorded_duration_ns;
       row.tracing_ns += rank.alike() * node.recorded_tracing_ns;
-      PassSums& times = passes[&row];
       for (const std::uint32_t k : records) {
         const NodeRecord& record = rank.data().records[k];
         times.Add(record.iteration, record.duration_ns);

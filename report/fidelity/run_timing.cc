@@ -309,8 +309,10 @@ class Builder {
     }
     std::vector<std::int64_t> bound_ns(timing_.actor_names.size(), INT64_MAX);
     for (std::vector<Index>& nodes : by_start) {
-      std::ranges::stable_sort(nodes, {},
-                               [this](Index i) { return timing_.nodes[i]->recorded_start_ns; });
+      const auto start_of = [this](Index i) { return timing_.nodes[i]->recorded_start_ns; };
+      if (!std::ranges::is_sorted(nodes, {}, start_of)) {  // those of one stream mostly are
+        std::ranges::stable_sort(nodes, {}, start_of);
+      }
       for (auto at = nodes.rbegin(); at != nodes.rend(); ++at) {
         Squeeze(*at, bound_ns[static_cast<std::size_t>(timing_.actor[*at])]);
       }

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <utility>
 
+#include "report/nodes/found_by_texts.h"
+
 namespace reprise {
 namespace {
 
@@ -96,7 +98,6 @@ void TopDifferences::AddNode(const MeasuredRank& rank, std::size_t i, Operation&
   operation.row.count += alike;
   operation.row.recorded_ns += alike * node.recorded_duration_ns;
   operation.tracing_ns += alike * node.recorded_tracing_ns;
-  operation.elsewhere = operation.elsewhere || !IsOnRecordedMachine(rank.data().facts);
   operation.row.replayed_ns += alike * *rank.MedianDurationNs(i);
   operation.flops += static_cast<double>(alike) * node.flops;
   operation.bytes += static_cast<double>(alike) * node.bytes;
@@ -119,11 +120,17 @@ TopDifferences::Operation& TopDifferences::Find(const NodeInfo& node) {
 
 void TopDifferences::Add(std::span<const MeasuredRank> ranks) {
   for (const MeasuredRank& rank : ranks) {
+    FoundByTexts<Operation> by_texts;
+    const bool elsewhere = !IsOnRecordedMachine(rank.data().facts);
     for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
       const NodeInfo& node = rank.data().nodes[i];
       if (node.counts_for_coverage && node.op_class != OpClass::kComm &&
           rank.MedianDurationNs(i).value_or(0) > 0) {
-        AddNode(rank, i, Find(node));
+        Operation& operation =
+            by_texts.Of(node.name, node.kernel, static_cast<std::uint32_t>(node.op_class),
+                        [&]() -> Operation& { return Find(node); });
+        operation.elsewhere = operation.elsewhere || elsewhere;
+        AddNode(rank, i, operation);
       }
     }
   }

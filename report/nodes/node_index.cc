@@ -5,9 +5,8 @@
 namespace reprise {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
-// A place in the table takes a quarter of an entry to search.
-constexpr std::uint64_t kMaxPlacesPerNode = 4;
+// A place takes 4 bytes. Transfers alone are about a tenth of a rank's nodes.
+constexpr std::uint64_t kMaxPlacesPerNode = 16;
 
 }  // namespace
 
@@ -34,12 +33,7 @@ NodeIndex::NodeIndex(std::span<const NodeInfo> nodes) {
   std::ranges::sort(sorted_);
 }
 
-std::optional<std::uint32_t> NodeIndex::Find(std::uint64_t node_id) const {
-  if (!table_.empty()) {
-    const std::uint64_t place = node_id - first_id_;  // of a smaller id: beyond the table
-    return place < table_.size() && table_[place] != kNone ? std::optional(table_[place])
-                                                           : std::nullopt;
-  }
+std::optional<std::uint32_t> NodeIndex::Search(std::uint64_t node_id) const {
   const auto found =
       std::lower_bound(sorted_.begin(), sorted_.end(), std::pair(node_id, std::uint32_t{0}));
   return found != sorted_.end() && found->first == node_id ? std::optional(found->second)

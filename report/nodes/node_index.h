@@ -18,9 +18,19 @@ class NodeIndex {
   NodeIndex() = default;
   explicit NodeIndex(std::span<const NodeInfo> nodes);
   // The position in `nodes`.
-  [[nodiscard]] std::optional<std::uint32_t> Find(std::uint64_t node_id) const;
+  [[nodiscard]] std::optional<std::uint32_t> Find(std::uint64_t node_id) const {
+    if (table_.empty()) {
+      return Search(node_id);
+    }
+    const std::uint64_t place = node_id - first_id_;  // of a smaller id: beyond the table
+    return place < table_.size() && table_[place] != kNone ? std::optional(table_[place])
+                                                           : std::nullopt;
+  }
 
  private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  [[nodiscard]] std::optional<std::uint32_t> Search(std::uint64_t node_id) const;
+
   std::uint64_t first_id_ = 0;
   std::vector<std::uint32_t> table_;                             // by id − first_id_
   std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted_;  // where there is no table

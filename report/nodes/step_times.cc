@@ -50,9 +50,11 @@ std::vector<std::int64_t> StepTimesNs(std::span<const MeasuredRank> ranks) {
 
 std::int64_t CountRecordedSteps(const RankData& data) {
   std::set<std::int32_t> steps;
+  std::int32_t last = -1;  // nodes of one step mostly stand together
   for (const NodeInfo& node : data.nodes) {
-    if (node.step >= 0) {
+    if (node.step >= 0 && node.step != last) {
       steps.insert(node.step);
+      last = node.step;
     }
   }
   return std::max<std::int64_t>(std::ssize(steps), 1);
