@@ -108,35 +108,46 @@ std::uint32_t JobClasses::ShapeOfPair(std::int32_t sender, std::int32_t receiver
   return NumberOf(sharing_.ShapeOf(PairOf(sender, receiver), LinkSharing::kPairs));
 }
 
+void JobClasses::ColourOf(std::size_t rank, std::vector<double>& colour) {
+  const auto own = static_cast<std::int32_t>(rank);
+  colour.assign({static_cast<double>(job_->set().program_of[rank]), slow_[rank]});
+  for (std::size_t role = 0; role < job_->roles().size(); ++role) {
+    const std::int32_t group = job_->PlaceOf(role, own).group;
+    colour.push_back(group < 0 ? -1.0 : ShapeOfGroup(role, static_cast<std::size_t>(group)));
+  }
+  for (const JobGroups::Pair& pair : job_->PairsOf(own)) {
+    const std::int32_t peer = job_->PeerOf(own, pair.role, pair.position);
+    colour.push_back(ShapeOfPair(pair.sends ? own : peer, pair.sends ? peer : own));
+  }
+  if (!options_->fold) {
+    colour.push_back(static_cast<double>(rank));
+  }
+  if (options_->slots) {
+    colour.push_back(static_cast<double>(RowOf(options_->machine.device.thermal, own)));
+  }
+}
+
 std::vector<std::uint32_t> JobClasses::Colours() {
-  std::vector<std::vector<double>> of_rank(job_->ranks());
-  for (std::size_t rank = 0; rank < job_->ranks(); ++rank) {
-    const auto own = static_cast<std::int32_t>(rank);
-    std::vector<double>& colour = of_rank[rank];
-    colour = {static_cast<double>(job_->set().program_of[rank]), slow_[rank]};
-    for (std::size_t role = 0; role < job_->roles().size(); ++role) {
-      const std::int32_t group = job_->PlaceOf(role, own).group;
-      colour.push_back(group < 0 ? -1.0 : ShapeOfGroup(role, static_cast<std::size_t>(group)));
-    }
-    for (const JobGroups::Pair& pair : job_->PairsOf(own)) {
-      const std::int32_t peer = job_->PeerOf(own, pair.role, pair.position);
-      colour.push_back(ShapeOfPair(pair.sends ? own : peer, pair.sends ? peer : own));
-    }
-    if (!options_->fold) {
-      colour.push_back(static_cast<double>(rank));
-    }
-    if (options_->slots) {
-      colour.push_back(static_cast<double>(RowOf(options_->machine.device.thermal, own)));
-    }
-  }
-  if (flow()) {
-    AddDomains(of_rank);
-  }
   std::map<std::vector<double>, std::uint32_t> numbers;
   std::vector<std::uint32_t> colours;
-  for (std::vector<double>& colour : of_rank) {
+  colours.reserve(job_->ranks());
+  const auto add = [&](const std::vector<double>& colour) {
     const auto next = static_cast<std::uint32_t>(numbers.size());
-    colours.push_back(numbers.try_emplace(std::move(colour), next).first->second);
+    colours.push_back(numbers.try_emplace(colour, next).first->second);
+  };
+  if (flow()) {
+    std::vector<std::vector<double>> of_rank(job_->ranks());
+    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
+      ColourOf(rank, of_rank[rank]);
+    }
+    AddDomains(of_rank);
+    std::ranges::for_each(of_rank, add);
+    return colours;
+  }
+  std::vector<double> colour;  // of one rank at a time: there may be a million
+  for (std::size_t rank = 0; rank < job_->ranks(); ++rank) {
+    ColourOf(rank, colour);
+    add(colour);
   }
   return colours;
 }

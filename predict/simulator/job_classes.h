@@ -37,11 +37,13 @@ class JobClasses {
 
  private:
   JobClasses(const JobGroups& job, const Network& network, const ClassOptions& options)
-      : job_(&job), network_(&network), options_(&options), sharing_(network) {}
+      : job_(&job), network_(&network), options_(&options), sharing_(network, job.ranks()) {}
 
   void ShareLinks();
   void ShapeGroups();
-  // What two ranks must have in common before their groups are looked at.
+  // What two ranks must have in common before their groups are looked at: as values, without
+  // those of AddDomains, and as a number.
+  void ColourOf(std::size_t rank, std::vector<double>& colour);
   [[nodiscard]] std::vector<std::uint32_t> Colours();
   void AddDomains(std::vector<std::vector<double>>& colours) const;
   [[nodiscard]] std::uint32_t NumberOf(GroupShape shape);

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/checksums.h"
 #include "core/for_each_read.h"
@@ -255,19 +257,23 @@ GenerateSummary JobSums::Finish() {
 RankPlan PlanRanks(const Workload& w) {
   RankPlan plan;
   const ModelFamily& family = *FindFamily(w.model.family);
-  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> classes;    // stage, variant
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> variants;  // context, data
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> classes;  // stage, variant
+  std::vector<std::optional<std::int64_t>> variants(
+      static_cast<std::size_t>(w.layout.cp * w.layout.dp));  // by context and data
+  std::pair<std::int64_t, std::int64_t> last = {-1, -1};     // ranks in a row are mostly alike
+  std::size_t number = 0;
   for (std::int64_t rank = 0; rank < w.layout.ranks(); ++rank) {
     const Place place = PlaceOf(w.layout, rank);
-    const auto [known, fresh] = variants.try_emplace({place.cp, place.dp}, 0);
-    if (fresh) {
-      known->second = family.variant(w, place);
+    auto& variant = variants[static_cast<std::size_t>(place.cp * w.layout.dp + place.dp)];
+    if (!variant) {
+      variant = family.variant(w, place);
     }
-    const auto [at, added] = classes.try_emplace({place.pp, known->second}, plan.classes.size());
-    if (added) {
-      plan.classes.emplace_back();
+    if (last != std::pair(place.pp, *variant)) {
+      last = {place.pp, *variant};
+      number = classes.try_emplace(last, classes.size()).first->second;
+      plan.classes.resize(classes.size());
     }
-    plan.classes[at->second].push_back(static_cast<std::int32_t>(rank));
+    plan.classes[number].push_back(static_cast<std::int32_t>(rank));
   }
   for (const Parallelism& parallelism : BuiltinParallelisms()) {
     for (GroupRole& role : parallelism.groups(w)) {
