@@ -158,7 +158,10 @@ std::int64_t GapsNs(const RankData& data) {
   }
   std::int64_t gaps_ns = 0;
   for (auto& [unused, nodes] : threads) {
-    std::ranges::sort(nodes, {}, [](const NodeInfo* node) { return node->recorded_start_ns; });
+    const auto start_of = [](const NodeInfo* node) { return node->recorded_start_ns; };
+    if (!std::ranges::is_sorted(nodes, {}, start_of)) {  // as recorded they mostly are
+      std::ranges::sort(nodes, {}, start_of);
+    }
     std::int64_t end_ns = nodes.front()->recorded_start_ns;
     for (const NodeInfo* node : nodes) {
       gaps_ns += std::max<std::int64_t>(0, node->recorded_start_ns - end_ns);
