@@ -153,6 +153,19 @@ Status CheckLink(const MachineModel& machine, std::size_t level) {
         "links.{0}.in_switch and links.{0}.in_switch_latency belong together; expected both",
         link.name));
   }
+  if (link.job_devices) {
+    const auto taken = static_cast<std::int64_t>(link.job_devices->value);
+    const std::int64_t below = machine.DomainDevices(level);
+    const bool last_with_domains =
+        level + 1 == machine.links.size() || machine.links[level + 1].spans() == 0;
+    if (!last_with_domains || taken > link.spans() || taken <= below || taken % below != 0) {
+      return BadInput(
+          fmt::format("links.{}.job_devices is {}; expected a multiple of {}, the devices of a "
+                      "domain below, up "
+                      "to the {} of a domain, and no domains above but one of all devices",
+                      link.name, taken, below, link.spans()));
+    }
+  }
   if (link.in_switch && level > 0) {
     return BadInput(fmt::format(
         "links.{}.in_switch: only switches of the innermost link are modelled as adding",

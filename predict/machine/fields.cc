@@ -161,6 +161,7 @@ void AddDevice(DeviceModel& device, FieldList& list) {
 void AddLink(LinkLevel& link, FieldList& list) {
   const std::string at = fmt::format("links.{}.", link.name);
   list.Optional(at + "devices", Dimension::kCount, link.devices);
+  list.Optional(at + "job_devices", Dimension::kCount, link.job_devices);
   list.Bandwidth(at + "bandwidth", link);
   list.Optional(at + "oversubscription", Dimension::kRatio, link.oversubscription);
   list.Required(at + "latency", Dimension::kTime, link.latency_ns);

@@ -172,6 +172,9 @@ REPRISE_NAMES(BandwidthPer, "device", "node");
 struct LinkLevel {
   std::string name;
   OptionalNumber devices;  // of one domain of this level; absent: all that there are
+  // Of a domain, those that a job takes which does not fit into one; absent: all. Groups of 8, 16
+  // or 32 ranks stay inside domains of 72 that give 64.
+  OptionalNumber job_devices;
   BandwidthPer per = BandwidthPer::kDevice;
   bool both_ways = false;  // how the file counts; `bytes_per_second` is one way always
   // Into the level, of one device or node. Exactly one of the two is there.

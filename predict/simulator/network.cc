@@ -62,6 +62,16 @@ std::string WayToMore(const MachineModel& machine, std::int64_t ranks) {
 
 }  // namespace
 
+// A job of several domains takes the same number of devices of each.
+Network::Network(const MachineModel& machine, std::int64_t ranks)
+    : machine_(machine), ranks_(ranks) {
+  for (LinkLevel& link : machine_.links) {
+    if (link.job_devices && link.spans() != 0 && ranks > link.spans()) {
+      link.devices = link.job_devices;
+    }
+  }
+}
+
 Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
                                 std::span<const SlowLink> slow) {
   const std::int64_t limit = machine.DeviceLimit();
@@ -98,10 +108,10 @@ Result<Network> Network::Create(const MachineModel& machine, std::int64_t ranks,
                                     ShownText(link.name), machine.name, fmt::join(names, ", "),
                                     DidYouMean(link.name, names), kAllLinks));
     }
-    if (link.domain >= 0 && link.domain * machine.DomainDevices(*level) >= ranks) {
+    if (link.domain >= 0 && link.domain * network.machine_.DomainDevices(*level) >= ranks) {
       return UsageError(fmt::format("--link {}@{}: the set's ranks are in {} of them, from 0 on",
                                     link.name, link.domain,
-                                    (ranks - 1) / machine.DomainDevices(*level) + 1));
+                                    (ranks - 1) / network.machine_.DomainDevices(*level) + 1));
     }
     network.factors_[*level].emplace_back(link.domain, link.factor);
   }

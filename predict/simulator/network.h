@@ -120,7 +120,7 @@ class Network {
   [[nodiscard]] double FactorOf(std::size_t level, std::int64_t domain) const;
 
  private:
-  Network(const MachineModel& machine, std::int64_t ranks) : machine_(machine), ranks_(ranks) {}
+  Network(const MachineModel& machine, std::int64_t ranks);
 
   // B_l of the header's formulas.
   [[nodiscard]] double GroupBandwidth(const GroupShape& shape, std::size_t level,

@@ -304,6 +304,13 @@ TEST(Checks, ContradictoryNumbers) {
   json["links"]["board"]["devices"]["value"] = 3;
   EXPECT_THAT(Refusal(json), HasSubstr("domains nest"));
   json = Small();
+  json["links"]["package"]["job_devices"] = json["links"]["package"]["devices"];
+  EXPECT_THAT(Refusal(json), HasSubstr("links.package.job_devices is"));
+  json = Small();
+  json["links"]["board"]["job_devices"] = json["links"]["board"]["devices"];
+  json["links"]["board"]["job_devices"]["value"] = 1000;
+  EXPECT_THAT(Refusal(json), HasSubstr("links.board.job_devices is 1000"));
+  json = Small();
   json["links"]["board"]["bandwidth"]["per"] = "node";
   EXPECT_THAT(Refusal(json), HasSubstr("lies inside a node"));
   json = Small();

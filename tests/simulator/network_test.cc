@@ -240,6 +240,23 @@ TEST(Network, IsMonotonic) {
   }
 }
 
+// Groups of 32 stay inside domains of 72 of which a job takes 64; one domain gives all 72.
+TEST(Network, JobsOfSeveralDomainsTakeAsManyOfEach) {
+  MachineModel machine = *LoadMachine("gb200-nvl72");
+  const auto crosses = [&machine](std::int64_t ranks, std::int32_t first, std::int32_t count) {
+    const Result<Network> network = Network::Create(machine, ranks);
+    EXPECT_TRUE(network);
+    std::vector<std::int32_t> group(static_cast<std::size_t>(count));
+    std::iota(group.begin(), group.end(), first);
+    return network->ShapeOf(group).levels.size() > 1;
+  };
+  EXPECT_FALSE(crosses(256, 64, 32));
+  EXPECT_TRUE(crosses(256, 60, 8));
+  EXPECT_FALSE(crosses(72, 64, 8));
+  machine.links.front().job_devices.reset();
+  EXPECT_TRUE(crosses(256, 64, 32));
+}
+
 TEST(Network, OneMemberTakesNothing) {
   const Network network = Make(Load("h100-hgx"), 8);
   EXPECT_EQ(network.TimeOf(CommKind::kAllReduce, 1e9, network.ShapeOf(Devices(3, 1))).ns, 0);

@@ -182,9 +182,6 @@ INSTANTIATE_TEST_SUITE_P(
                "needs \"dtype\" bfloat16, not float32"},
         Broken{Fields(R"("family": "llama")", R"(, "fp8": "mxfp8", "layout": {"cp": 4})"),
                "multiples of 16; \"tokens of a micro-batch\" is 8"},
-        Broken{Fields(R"("family": "llama")",
-                      R"(, "fp8": "delayed", "overlap": ["tp"], "layout": {"tp": 2})"),
-               "\"fp8\" with \"overlap\" of \"tp\" is not known"},
         Broken{Fields(R"("family": "llama")", R"(, "recompute_layers": 1)"),
                "\"recompute_layers\" is of \"recompute\": \"full\""}));
 

@@ -180,10 +180,6 @@ Status CheckFp8(const Workload& w) {
   if (!m.tables.empty()) {
     return BadInput("\"fp8\" is of transformers, and a recommendation model has no layers");
   }
-  if (w.overlap.tp) {
-    return BadInput(
-        "\"fp8\" with \"overlap\" of \"tp\" is not known: products in parts are in 16 bits");
-  }
   constexpr std::int64_t kMultiple = 16;  // of aten::_scaled_mm
   for (const auto& [name, size] :
        {std::pair("hidden", m.hidden), std::pair("ffn / tp", m.ffn / w.layout.tp),

@@ -1,15 +1,14 @@
 // Matrix products.
+#include <functional>
+#include <memory>
 #include <numeric>
+#include <optional>
 
 #include "predict/workload/ops/model_operators.h"
 #include "predict/workload/ops/scaling.h"
 
 namespace reprise {
 namespace {
-
-bool IsScaled(const Builder& b, const Parameter& weight) {
-  return weight.scaled && FindScalingRecipe(b.workload.fp8) != nullptr;
-}
 
 TensorDesc Turned(Builder& b, const TensorDesc& x) {
   return b.out.Host(
@@ -28,33 +27,61 @@ TensorDesc Product(Builder& b, const TensorDesc& x, const TensorDesc& y) {
   return b.out.Work("aten::mm", Args(x, y), b.out.New(x.dtype, {x.shape[0], y.shape[1]}));
 }
 
-// x (rows, k) y (k, n), where x arrives in parts: one product for each, of that part of every
-// member's rows. A bias is added to every row.
-TensorDesc ProductOfParts(Builder& b, const TensorDesc& x, const TensorDesc& y,
-                          const TensorDesc* bias, const Arrival& arrival) {
+// x (rows, k), where it arrives in parts, to (rows, n): `multiply` gets that part of every member's
+// rows, (members, m, k), and the result's, (members, m, n).
+TensorDesc InParts(
+    Builder& b, const TensorDesc& x, std::int64_t n, const Arrival& arrival,
+    const std::function<void(const TensorDesc& in, const TensorDesc& to)>& multiply) {
   const std::int64_t k = x.shape[1];
-  const std::int64_t n = y.shape[1];
   const std::int64_t members = arrival.members;
   const std::int64_t own = x.shape[0] / members;  // rows of a member
   const std::int64_t rows = own / static_cast<std::int64_t>(arrival.parts.size());
   TensorDesc result = b.out.New(x.dtype, {x.shape[0], n});
-  const TensorDesc repeated =
-      b.out.Host("aten::expand", Args(y, Ints{members, k, n}, false),
-                 b.out.Alias(y, {members, k, n}, {0, y.strides[0], y.strides[1]}, y.offset));
   for (std::size_t c = 0; c < arrival.parts.size(); ++c) {
     const std::int64_t first = static_cast<std::int64_t>(c) * rows;
     const TensorDesc in = b.out.Alias(x, {members, rows, k}, {own * k, k, 1}, x.offset + first * k);
     const TensorDesc to =
         b.out.Alias(result, {members, rows, n}, {own * n, n, 1}, result.offset + first * n);
     b.out.Wait(arrival.parts[c]);
+    multiply(in, to);
+  }
+  return result;
+}
+
+// By y (k, n), the same for every member. A bias is added to every row.
+TensorDesc ProductOfParts(Builder& b, const TensorDesc& x, const TensorDesc& y,
+                          const TensorDesc* bias, const Arrival& arrival) {
+  const Ints shape = {arrival.members, y.shape[0], y.shape[1]};
+  const TensorDesc repeated =
+      b.out.Host("aten::expand", Args(y, shape, false),
+                 b.out.Alias(y, shape, {0, y.strides[0], y.strides[1]}, y.offset));
+  return InParts(b, x, y.shape[1], arrival, [&](const TensorDesc& in, const TensorDesc& to) {
     if (bias != nullptr) {
       b.out.Work("aten::baddbmm", Args(*bias, in, repeated, 1, 1, to), Args(to));
     } else {
       b.out.Work("aten::bmm", Args(in, repeated, to), Args(to));
     }
-  }
-  return result;
+  });
 }
+
+// The same in 8 bits, by y (n, k), transposed.
+TensorDesc ScaledProductOfParts(Builder& b, const TensorDesc& x, DType dtype, const ScaledTensor& y,
+                                const TensorDesc* bias, const Arrival& arrival) {
+  const std::int64_t n = y.values.shape[0];
+  return InParts(b, x, n, arrival, [&](const TensorDesc& in, const TensorDesc& to) {
+    ScaledProductOfView(b, in, dtype, y, to);
+    if (bias != nullptr) {
+      b.out.InPlace("aten::add_", to, *bias, 1);
+    }
+  });
+}
+
+// What a layer in 8 bits keeps.
+struct ScaledOperands {
+  ScaledMatrix weight;
+  std::optional<ScaledTensor> input_columns;  // none: the input is gathered again
+  std::optional<ScaledTensor> gradient_rows;  // as the input's gradient took it
+};
 
 // What the backward pass of a linear layer needs, by value: entries outlive the call.
 struct LinearNeeds {
@@ -64,6 +91,7 @@ struct LinearNeeds {
   Parameter* parameter;
   Parameter* bias;
   bool deferred, input_gradient;
+  std::shared_ptr<ScaledOperands> scaled;  // null: in the type of x
 
   [[nodiscard]] TensorDesc InputMatrix() const {
     if (!regathered) {
@@ -72,7 +100,43 @@ struct LinearNeeds {
     const TensorDesc& whole = regathered->Get();
     return b->out.Part(whole, 0, x.shape);
   }
+  // By the weight, for the input's gradient.
+  [[nodiscard]] TensorDesc ByWeight(const TensorDesc& gradient, const Arrival* arrival) const {
+    if (scaled && arrival != nullptr) {
+      return ScaledProductOfParts(*b, gradient, ScaledGradientType(*b), scaled->weight.columns,
+                                  nullptr, *arrival);
+    }
+    if (scaled) {
+      scaled->gradient_rows = ScaledRows(*b, gradient, ScaledGradientType(*b));
+      return ScaledProduct(*b, *scaled->gradient_rows, scaled->weight.columns);
+    }
+    // Of the view that the forward pass kept; the storage may have been gathered again.
+    const TensorDesc& weight = parameter->value;
+    const TensorDesc kept = b->out.Alias(weight, {weight.shape[1], weight.shape[0]},
+                                         {weight.strides[1], weight.strides[0]}, weight.offset);
+    const TensorDesc turned = Turned(*b, kept);
+    return arrival != nullptr ? ProductOfParts(*b, gradient, turned, nullptr, *arrival)
+                              : Product(*b, gradient, turned);
+  }
+  [[nodiscard]] TensorDesc ScaledWeightGradient(const TensorDesc& gradient) const {
+    if (!scaled->gradient_rows) {
+      scaled->gradient_rows = ScaledRows(*b, gradient, ScaledGradientType(*b));
+    }
+    const ScaledTensor rows = ScaledColumns(*b, gradient, *scaled->gradient_rows);
+    std::optional<ScaledTensor> input = scaled->input_columns;
+    if (!input) {
+      const TensorDesc again = InputMatrix();
+      input = ScaledColumns(*b, again, ScaledRows(*b, again, kScaledType));
+    }
+    b->out.facts.copies = parameter->copies;
+    const TensorDesc product = ScaledProduct(*b, rows, *input);
+    b->out.facts.copies = 1;
+    return product;
+  }
   [[nodiscard]] TensorDesc WeightGradient(const TensorDesc& gradient) const {
+    if (scaled) {
+      return ScaledWeightGradient(gradient);
+    }
     const TensorDesc rows = Turned(*b, gradient);
     const TensorDesc columns = InputMatrix();
     b->out.facts.copies = parameter->copies;
@@ -100,21 +164,14 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
   b.out.parent = name;
   std::vector<Grad> out(needs.bias != nullptr ? 3 : 2);
   if (needs.input_gradient) {
-    // Of the view that the forward pass kept; the storage may have been gathered again.
-    const TensorDesc& weight = needs.parameter->value;
-    const TensorDesc kept = b.out.Alias(weight, {weight.shape[1], weight.shape[0]},
-                                        {weight.strides[1], weight.strides[0]}, weight.offset);
     if (needs.regathered && b.workload.overlap.tp) {
       needs.regathered->Start();  // the weight's gradient needs it, after this product
     }
-    const TensorDesc turned = Turned(b, kept);
     b.out.facts.copies = needs.parameter->copies;
-    const TensorDesc product =
-        results[0].arrival ? ProductOfParts(b, gradient, turned, nullptr, *results[0].arrival)
-                           : Product(b, gradient, turned);
+    const TensorDesc product = needs.ByWeight(gradient, results[0].arrival.get());
     b.out.facts.copies = 1;
     std::vector<std::int64_t> shape(given.shape);
-    shape.back() = weight.shape[1];
+    shape.back() = needs.parameter->shape[1];
     b.out.parent = "aten::reshape";
     out[0] = {Reshaped(b, product, shape), shape.size() == 2};
     b.out.parent = name;
@@ -152,32 +209,62 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
 
 }  // namespace
 
-Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool column) {
-  if (IsScaled(b, weight)) {
-    return ScaledLinear(b, x, weight, bias);
+namespace {
+
+// x by a weight in 8 bits: (rows, n). `kept`: for the backward pass.
+TensorDesc ScaledForward(Builder& b, const Var& x, const TensorDesc& rows, const TensorDesc* bias,
+                         ScaledOperands& kept) {
+  if (x.arrival && !x.arrival->parts.empty()) {
+    return ScaledProductOfParts(b, rows, kScaledType, kept.weight.rows, bias, *x.arrival);
   }
+  const ScaledTensor in = ScaledRows(b, rows, kScaledType);
+  if (!x.regathered) {
+    kept.input_columns = ScaledColumns(b, rows, in);
+  }
+  return ScaledProduct(b, in, kept.weight.rows, bias);
+}
+
+TensorDesc LinearForward(Builder& b, const Var& x, const TensorDesc& rows, const Parameter& weight,
+                         const TensorDesc* bias) {
+  const TensorDesc turned = Turned(b, weight.value);
+  if (x.arrival && !x.arrival->parts.empty()) {
+    return ProductOfParts(b, rows, turned, bias, *x.arrival);
+  }
+  const TensorDesc product = b.out.New(x.tensor.dtype, {rows.shape[0], weight.shape[0]});
+  if (bias != nullptr) {
+    return b.out.Work("aten::addmm", Args(*bias, rows, turned, 1, 1), product);
+  }
+  b.out.parent = "aten::matmul";
+  return b.out.Work("aten::mm", Args(rows, turned), product);
+}
+
+}  // namespace
+
+Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool column) {
   const std::int64_t n = weight.shape[0];
   const std::int64_t k = weight.shape[1];
   std::vector<std::int64_t> shape = x.shape();
   shape.back() = n;
-  b.Op("aten::linear");
-  const TensorDesc rows = Reshaped(b, x.tensor, {x.tensor.elements / k, k});
-  const TensorDesc turned = Turned(b, weight.value);
-  b.out.facts.copies = weight.copies;
-  TensorDesc product = b.out.New(x.tensor.dtype, {rows.shape[0], n});
-  if (x.arrival && !x.arrival->parts.empty()) {
-    product = ProductOfParts(b, rows, turned, bias == nullptr ? nullptr : &bias->value, *x.arrival);
-    x.arrival->parts.clear();  // all of it is there
-  } else if (bias != nullptr) {
-    b.out.Work("aten::addmm", Args(bias->value, rows, turned, 1, 1), Args(product));
-  } else {
-    b.out.parent = "aten::matmul";
-    b.out.Work("aten::mm", Args(rows, turned), Args(product));
+  std::shared_ptr<ScaledOperands> scaled;
+  if (IsScaled(b, weight)) {
+    scaled = std::make_shared<ScaledOperands>();
   }
+  b.Op(scaled ? "ScaledLinear" : "aten::linear");
+  const TensorDesc rows = Reshaped(b, x.tensor, {x.tensor.elements / k, k});
+  const TensorDesc* const added = bias == nullptr ? nullptr : &bias->value;
+  if (scaled) {
+    scaled->weight = ScaledWeight(b, weight);
+  }
+  b.out.facts.copies = weight.copies;
+  TensorDesc product =
+      scaled ? ScaledForward(b, x, rows, added, *scaled) : LinearForward(b, x, rows, weight, added);
   b.out.facts.copies = 1;
+  if (x.arrival) {
+    x.arrival->parts.clear();  // all of it is there
+  }
   product = Reshaped(b, product, shape, "aten::_unsafe_view");
   const bool deferred = column && b.workload.overlap.tp && b.layout().tp > 1;
-  LinearNeeds needs{&b, rows, x.regathered, &weight, bias, deferred, x.NeedsGradient()};
+  LinearNeeds needs{&b, rows, x.regathered, &weight, bias, deferred, x.NeedsGradient(), scaled};
   if (x.regathered) {
     needs.x.incarnation = -1;  // it is not kept
   }
@@ -185,10 +272,26 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
   if (bias != nullptr) {
     inputs.push_back(Var{.parameter = bias});
   }
-  return b.tape->Record(
-      bias != nullptr ? "AddmmBackward0" : "MmBackward0", inputs, {product},
-      [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
+  const char* const name = scaled            ? "ScaledLinearBackward"
+                           : bias != nullptr ? "AddmmBackward0"
+                                             : "MmBackward0";
+  return b.tape->Record(name, inputs, {product}, [needs](std::vector<Grad>& results) {
+    return LinearBackward(needs, results);
+  })[0];
 }
+
+namespace {
+
+// Of rows [part · width, (part + 1) · width), where rows have scales of their own.
+TensorDesc PartOfScale(Builder& b, const TensorDesc& scale, std::int64_t part, std::int64_t width) {
+  if (scale.shape.size() < 2) {
+    return scale;
+  }
+  const std::int64_t each = scale.shape[1];
+  return b.out.Part(scale, part * width * each, {width, each});
+}
+
+}  // namespace
 
 Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t parts,
                   const std::function<void(std::int64_t part, const TensorDesc& columns)>& each) {
@@ -200,22 +303,36 @@ Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t part
   const TensorDesc rows = Reshaped(b, x.tensor, {x.tensor.elements / k, k});
   const TensorDesc product = b.out.New(x.tensor.dtype, shape);
   const std::int64_t width = n / parts;
+  std::shared_ptr<ScaledOperands> scaled;
+  ScaledTensor in;
+  if (IsScaled(b, weight)) {
+    in = ScaledRows(b, rows, kScaledType);
+    scaled = std::make_shared<ScaledOperands>(
+        ScaledOperands{ScaledWeight(b, weight), ScaledColumns(b, rows, in), std::nullopt});
+  }
   for (std::int64_t part = 0; part < parts; ++part) {
-    const TensorDesc own = b.out.Host("aten::narrow", Args(weight.value, 0, part * width, width),
-                                      b.out.Part(weight.value, part * width * k, {width, k}));
-    const TensorDesc turned = Turned(b, own);
+    const TensorDesc& whole = scaled ? scaled->weight.rows.values : weight.value;
+    const TensorDesc own = b.out.Host("aten::narrow", Args(whole, 0, part * width, width),
+                                      b.out.Part(whole, part * width * k, {width, k}));
     const TensorDesc columns =
         b.out.Alias(product, {rows.shape[0], width}, {n, 1}, product.offset + part * width);
     b.out.facts.copies = weight.copies;
-    b.out.parent = "aten::matmul";
-    b.out.Work("aten::mm", Args(rows, turned, columns), Args(columns));
+    if (scaled) {
+      ScaledProduct(b, in, {own, PartOfScale(b, scaled->weight.rows.scale, part, width)}, nullptr,
+                    &columns);
+    } else {
+      const TensorDesc turned = Turned(b, own);
+      b.out.parent = "aten::matmul";
+      b.out.Work("aten::mm", Args(rows, turned, columns), Args(columns));
+    }
     b.out.facts.copies = 1;
     shape.back() = width;
     each(part, b.out.Alias(product, shape, product.strides, columns.offset));
   }
-  const LinearNeeds needs{&b, rows, x.regathered, &weight, nullptr, false, x.NeedsGradient()};
+  const LinearNeeds needs{&b,      rows,  x.regathered,      &weight,
+                          nullptr, false, x.NeedsGradient(), scaled};
   return b.tape->Record(
-      "MmBackward0", {x, Var{.parameter = &weight}}, {product},
+      scaled ? "ScaledLinearBackward" : "MmBackward0", {x, Var{.parameter = &weight}}, {product},
       [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
 }
 

@@ -23,10 +23,29 @@ struct ScalingRecipe {
 // Null: "none", or no such recipe.
 [[nodiscard]] const ScalingRecipe* FindScalingRecipe(std::string_view name);
 
-// x (rows, k) by a scaled weight (n, k): (rows, n). The weight is converted with the first
-// micro-batch of a step, and with each one where it is gathered each time.
-[[nodiscard]] Var ScaledLinear(Builder& b, const Var& x, Parameter& weight, Parameter* bias);
-// The same, group by group, by weight (groups, n, k).
+// Whether products with the weight are in 8 bits.
+[[nodiscard]] bool IsScaled(const Builder& b, const Parameter& weight);
+
+// A matrix as its two products take it: by rows, and its transposed by rows.
+struct ScaledMatrix {
+  ScaledTensor rows, columns;
+};
+[[nodiscard]] ScaledTensor ScaledRows(Builder& b, const TensorDesc& x, DType dtype);
+// `rows`: of x.
+[[nodiscard]] ScaledTensor ScaledColumns(Builder& b, const TensorDesc& x, const ScaledTensor& rows);
+// Converted with the first micro-batch of a step, and each time where it is gathered each time.
+[[nodiscard]] ScaledMatrix ScaledWeight(Builder& b, Parameter& weight);
+// Of gradients, by the job's recipe; of everything else.
+[[nodiscard]] DType ScaledGradientType(const Builder& b);
+inline constexpr DType kScaledType = DType::kFloat8E4M3;
+
+// left (m, k) by right (n, k), transposed: (m, n), into `to` if it is given.
+TensorDesc ScaledProduct(Builder& b, const ScaledTensor& left, const ScaledTensor& right,
+                         const TensorDesc* bias = nullptr, const TensorDesc* to = nullptr);
+// x, a view (members, m, k), by the same matrix for each member, into `to` (members, m, n).
+void ScaledProductOfView(Builder& b, const TensorDesc& x, DType dtype, const ScaledTensor& right,
+                         const TensorDesc& to);
+// As GroupedLinear.
 [[nodiscard]] Var ScaledGroupedLinear(Builder& b, const Var& x, Parameter& weight,
                                       const TensorDesc& ends);
 
