@@ -350,24 +350,32 @@ Result<SmallPredictions> PredictSmall(const Workload& workload, const SmallJobs&
 Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
                                                   const DeviceModel& device,
                                                   const PredictWhole& predict) {
-  auto jobs = SmallJobsOf(workload);
-  if (!jobs || workload.steps != 1 || !workload.routing.balanced) {
+  const auto shortest = SmallJobsOf(workload);
+  if (!shortest || workload.steps != 1 || !workload.routing.balanced) {
     return std::nullopt;
   }
-  REPRISE_ASSIGN(SmallPredictions small, PredictSmall(workload, *jobs, predict));
-  if (const std::int64_t times = TimesForWindow(small); times > 1) {
-    jobs = Longer(*jobs, times, workload.micro_batches());
-    if (!jobs) {
-      return std::nullopt;
+  SmallJobs jobs = *shortest;
+  REPRISE_ASSIGN(SmallPredictions small, PredictSmall(workload, jobs, predict));
+  const std::int64_t window = TimesForWindow(small);
+  // The hottest moment of the shortest jobs may be in what comes before their micro-batches are
+  // alike: then twice as long ones are tried.
+  for (const std::int64_t times : {window, 2 * window}) {
+    if (times > 1) {
+      const auto longer = Longer(*shortest, times, workload.micro_batches());
+      if (!longer) {
+        break;
+      }
+      jobs = *longer;
+      REPRISE_ASSIGN(small, PredictSmall(workload, jobs, predict));
     }
-    REPRISE_ASSIGN(small, PredictSmall(workload, *jobs, predict));
+    const std::int64_t more = workload.micro_batches() - jobs.Batches(kJobs - 1);
+    auto extended = Extension(small, more / jobs.each, device).Extend();
+    if (extended) {
+      extended->job = workload;
+      return extended;
+    }
   }
-  const std::int64_t more = workload.micro_batches() - jobs->Batches(kJobs - 1);
-  auto extended = Extension(std::move(small), more / jobs->each, device).Extend();
-  if (extended) {
-    extended->job = workload;
-  }
-  return extended;
+  return std::nullopt;
 }
 
 Result<std::int64_t> NumberOfJob(

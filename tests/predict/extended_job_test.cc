@@ -164,6 +164,31 @@ TEST(ExtendedJobs, OfShortMicroBatchesAreLongerThanTheWindow) {
   ExpectEqual(PredictionJson(*whole), PredictionJson(**extended), "1200");
 }
 
+// The second stage's hottest moment settles after the shortest of the small jobs.
+TEST(ExtendedJobs, OfAHottestMomentThatSettlesLateAreLonger) {
+  const auto job = MakeJobOf(
+      "llama3-70b",
+      {{"tp", "8"}, {"pp", "2"}, {"dp", "4"}, {"micro-batch", "1"}, {"global-batch", "512"}});
+  ASSERT_TRUE(job);
+  const auto machine = TargetMachine::Create({.machine = "h100-hgx"});
+  ASSERT_TRUE(machine);
+  std::int64_t most = 0;
+  const auto extended =
+      PredictExtended(*job, machine->options.to->device, [&](const Workload& small) {
+        most = std::max(most, small.micro_batches());
+        return PredictJob(*machine, small, {});
+      });
+  ASSERT_TRUE(extended && *extended);
+  EXPECT_LT(most, 32);
+  const auto whole = PredictJob(*machine, *job, {.whole = true});
+  ASSERT_TRUE(whole);
+  EXPECT_EQ((*extended)->step_time_ns, whole->step_time_ns);
+  EXPECT_EQ((*extended)->memory->peak_bytes, whole->memory->peak_bytes);
+  EXPECT_NEAR(*(*extended)->energy_joules / *whole->energy_joules, 1, 1e-9);
+  EXPECT_NEAR((*extended)->power->summary.peak_watts / whole->power->summary.peak_watts, 1, 1e-9);
+  EXPECT_NEAR(*(*extended)->power->summary.max_celsius, *whole->power->summary.max_celsius, 0.1);
+}
+
 TEST(ExtendedJobs, WhatFewMicroBatchesDoNotTellIsSimulatedWhole) {
   int asked = 0;
   const auto count = [&asked](const Workload& /*workload*/) -> Result<Prediction> {
@@ -174,13 +199,13 @@ TEST(ExtendedJobs, WhatFewMicroBatchesDoNotTellIsSimulatedWhole) {
       "gpt-small", {{"dp", "1"}, {"pp", "1"}, {"micro-batch", "1"}, {"global-batch", "64"}});
   ASSERT_TRUE(job);
   EXPECT_FALSE(*PredictExtended(*job, DeviceModel(), count));
-  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(asked, 8);  // four, and four of twice the length
   // Few of its own.
   const auto small = MakeJobOf(
       "gpt-small", {{"dp", "1"}, {"pp", "1"}, {"micro-batch", "1"}, {"global-batch", "8"}});
   ASSERT_TRUE(small);
   EXPECT_FALSE(*PredictExtended(*small, DeviceModel(), count));
-  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(asked, 8);
 }
 
 TEST(ExtendedJobs, PeaksOfMemoryFollow) {

@@ -129,7 +129,7 @@ struct LinearNeeds {
       input = ScaledColumns(*b, again, ScaledRows(*b, again, kScaledType));
     }
     b->out.facts.copies = parameter->copies;
-    const TensorDesc product = ScaledProduct(*b, rows, *input);
+    TensorDesc product = ScaledProduct(*b, rows, *input);
     b->out.facts.copies = 1;
     return product;
   }
