@@ -1,12 +1,14 @@
 // Hugging Face's config.json as a model.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/options.h"
 #include "predict/workload/job/parse.h"
+#include "tests/et_schema/scratch_directory.h"
 
 namespace reprise {
 namespace {
@@ -155,6 +157,21 @@ TEST(HuggingFaceConfig, RefusesWhatItDoesNotKnow) {
                            Json::array({"full_attention", "full_attention"}))),
               HasSubstr("by turns"));
   EXPECT_THAT(Refused(without(Json::parse(kDeepseek), "topk_group")), HasSubstr("topk_group"));
+}
+
+// A layout that the model does not take is the option's fault, not the file's.
+TEST(HuggingFaceConfig, OptionsThatBreakARuleAreUsageErrors) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch.File("config.json");
+  std::ofstream(path) << kQwen3Moe;
+  JobOptions options = {.what = path};
+  options.tp = 8;
+  const auto job = MakeJob(options);
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().kind, ErrorKind::kUsage);
+  EXPECT_THAT(job.error().message, HasSubstr("does not divide 4 heads of keys and values"));
+  options.tp = 4;
+  EXPECT_TRUE(MakeJob(options));
 }
 
 // What a model alone leaves open is said, until an option gives it.

@@ -133,8 +133,8 @@ Status CheckWithOptions(const JobOptions& options, const Workload& w) {
   if (checked) {
     return checked;
   }
-  REPRISE_ASSIGN(Workload described, ReadWorkload(options.what));
-  CompleteWorkload(described);
+  const JobOptions none = {.what = options.what};
+  REPRISE_ASSIGN(const Workload described, DescribeJob(none));
   return CheckWorkload(described)
              ? Status(UsageError(AsOptions(options, checked.error().message)))
              : BadInput(fmt::format("{}: {}", ShownText(options.what), checked.error().message));
