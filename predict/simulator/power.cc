@@ -13,8 +13,6 @@
 namespace reprise {
 namespace {
 
-// A temperature is above a limit by more than rounding.
-constexpr double kAbove = 1 + 1e-9;
 // Power rises with the clock at most with its third power, so that a third of the part by which a
 // device must cool is never too much.
 constexpr double kMinPart = 1.0 / 3;
@@ -206,13 +204,13 @@ class PowerSettlement {
     const double most = device_.thermal.throttle_celsius->value;
     std::int64_t row = INT64_MAX;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      if (temperatures_[d].max > most * kAbove && MayCool(d)) {
+      if (temperatures_[d].max > most * kAboveLimit && MayCool(d)) {
         row = std::min(row, RowOf(device_.thermal, devices_[d].first_rank));
       }
     }
     bool changed = false;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
-      if (temperatures_[d].max <= most * kAbove) {
+      if (temperatures_[d].max <= most * kAboveLimit) {
         continue;
       }
       if (!MayCool(d)) {

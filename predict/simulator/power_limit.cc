@@ -5,8 +5,7 @@
 namespace reprise {
 namespace {
 
-// What is above a limit is so by more than rounding; what meets it is so by less.
-constexpr double kAbove = 1 + 1e-9;
+// What meets a limit does so by less than kAboveLimit.
 constexpr double kWithin = 1 + 5e-10;
 // Each round of cuts leaves less above the limit.
 constexpr int kMaxCuts = 100;
@@ -24,7 +23,7 @@ PowerLimiter::Outcome PowerLimiter::Meet(std::vector<PoweredNode>& nodes,
                                          const PowerTrack& track) const {
   Outcome outcome;
   std::vector<std::int32_t> steps(nodes.size());  // of nodes that get a lower clock
-  for (const PowerWindow& window : WindowsAbove(track, window_ns_, limit_watts_ * kAbove)) {
+  for (const PowerWindow& window : WindowsAbove(track, window_ns_, limit_watts_ * kAboveLimit)) {
     const std::int32_t step = StepWithin({nodes, times, track}, window);
     bool lower = false;
     for (std::size_t at = window.first; at <= window.last; ++at) {
@@ -46,7 +45,7 @@ PowerLimiter::Outcome PowerLimiter::Meet(std::vector<PoweredNode>& nodes,
 
 void PowerLimiter::Cut(PowerTrack& track) const {
   for (int cuts = 0; cuts < kMaxCuts; ++cuts) {
-    const auto windows = WindowsAbove(track, window_ns_, limit_watts_ * kAbove);
+    const auto windows = WindowsAbove(track, window_ns_, limit_watts_ * kAboveLimit);
     if (windows.empty()) {
       return;
     }

@@ -10,6 +10,9 @@
 
 namespace reprise {
 
+// What is above a limit, of watts or degrees, is so by more than rounding.
+inline constexpr double kAboveLimit = 1 + 1e-9;
+
 // Whether the core's clock changes what the node takes.
 [[nodiscard]] bool FollowsClock(const PoweredNode& node);
 
