@@ -50,6 +50,7 @@ TEST(SharedText, OfNothingIsEmpty) {
 TEST(SharedTexts, HoldEachTextOnce) {
   SharedTexts texts;
   std::vector<SharedText> first;
+  first.reserve(1'000);
   for (int i = 0; i < 1'000; ++i) {
     first.push_back(texts.Of(fmt::format("operation {}", i)));
   }

@@ -18,6 +18,7 @@ using Key = std::tuple<std::string, std::string, std::uint32_t>;
 // More texts than it has places, some of them equal, and each several times.
 TEST(FoundByTexts, AreThoseOfTheTexts) {
   std::vector<std::pair<SharedText, SharedText>> texts;
+  texts.reserve(5'000);
   for (int i = 0; i < 5'000; ++i) {
     texts.emplace_back(fmt::format("name {}", i % 700), i % 3 == 0 ? "" : fmt::format("{}", i % 7));
   }
@@ -42,8 +43,7 @@ TEST(FoundByTexts, CopiesAreLookedUpOnce) {
   int asked = 0;
   FoundByTexts<int> found;
   for (int i = 0; i < 100; ++i) {
-    const SharedText copy = name;
-    found.Of(copy, {}, 1, [&]() -> int& {
+    found.Of(SharedText(name), {}, 1, [&]() -> int& {
       ++asked;
       return value;
     }) += i;
