@@ -26,7 +26,7 @@ struct ModelShape {
   std::int64_t experts = 0, top_k = 0;    // 0: dense
   std::optional<double> capacity_factor;  // of an expert's even share; none: no limit
   bool drop_tokens = false;               // beyond capacity: dropped; else all are padded to it
-  // Layers without experts: the first ones, and all but each n-th. Their `ffn` is dense_ffn, or
+  // Layers without experts: the first ones, and all but each n-th. Their width is dense_ffn; 0:
   // ffn.
   std::int64_t dense_layers = 0, experts_every = 1, dense_ffn = 0;
   std::int64_t shared_ffn = 0;  // inner width of what every token takes beside its experts; 0: none
@@ -171,7 +171,7 @@ struct Workload {
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences, images or samples
   std::string schedule = "1f1b";                   // predict/workload/schedule.cc
   std::int64_t virtual_stages = 1;                 // of each rank: interleaved
-  // Of products in 8 bits, in all layers but routers and the head
+  // Recipe for products in 8 bits, in all layers but routers and the head
   // (predict/workload/ops/scaling.cc).
   std::string fp8 = "none";
   Recompute recompute = Recompute::kNone;
@@ -190,7 +190,7 @@ struct Workload {
   std::string device = "cuda";  // cpu: operators compute on the host thread
   std::string stack;            // docs/stacks.md: a name or file, or kNoStack; empty: StackOf's
   std::int64_t steps = 1;
-  // Options that neither the description nor the command line has; their values here are assumed.
+  // Options that neither the description nor the command line gives: their values are assumed.
   std::set<std::string> assumed;
   std::int64_t longest_sequence = 0;  // that the model takes; 0: the description does not say
   // Leaves out embedding, head, loss and optimizer: what schedules are examined with.

@@ -149,6 +149,9 @@ TEST(HuggingFaceConfig, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(Refused(with(llama, "hidden_act", "tanh")), HasSubstr("known are silu"));
   EXPECT_THAT(Refused(with(llama, "torch_dtype", "int8")), HasSubstr("expected bfloat16"));
   EXPECT_THAT(Refused(without(llama, "max_position_embeddings")), HasSubstr("longest sequence"));
+  EXPECT_THAT(Refused(with(llama, "attention_dropout", 0.1)), HasSubstr("attention alone"));
+  EXPECT_THAT(Refused(with(Json::parse(kBloom), "hidden_dropout", 0.1)),
+              HasSubstr("one dropout for all"));
   const Json qwen = Json::parse(kQwen3Moe);
   EXPECT_THAT(Refused(with(qwen, "use_sliding_window", true)), HasSubstr("use_sliding_window"));
   EXPECT_THAT(Refused(with(qwen, "mlp_only_layers", Json::array({0, 5}))),

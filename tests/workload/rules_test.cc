@@ -182,6 +182,15 @@ INSTANTIATE_TEST_SUITE_P(
                "needs \"dtype\" bfloat16, not float32"},
         Broken{Fields(R"("family": "llama")", R"(, "fp8": "mxfp8", "layout": {"cp": 4})"),
                "multiples of 16; \"tokens of a micro-batch\" is 8"},
+        Broken{Fields(R"("family": "deepseek", "head_size": 24, "rotary_size": 8, "value_size": 16,
+                         "kv_rank": 16, "q_rank": 24)",
+                      R"(, "fp8": "blockwise")"),
+               "multiples of 16; \"q_rank\" is 24"},
+        Broken{
+            Fields(R"("family": "vit", "image": 32, "patch": 8, "classes": 10, "mtp_layers": 1)"),
+            "\"mtp_layers\" is of language models, and the family is vit"},
+        Broken{Fields(R"("family": "dlrm", "tables": [10], "dense_features": 4, "kv_rank": 1)"),
+               "\"kv_rank\" is of language models, and the family is dlrm"},
         Broken{Fields(R"("family": "llama")", R"(, "recompute_layers": 1)"),
                "\"recompute_layers\" is of \"recompute\": \"full\""}));
 

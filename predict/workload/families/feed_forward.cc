@@ -70,7 +70,7 @@ class ExpertBlock final : public LayerPart {
     }
     return LeaveTensorParallel(b, View(b, out, shape));
   }
-  // Experts' biases are added by each.
+  // Each expert adds its own bias.
   [[nodiscard]] Parameter* BiasLeft(const Workload& /*w*/) const override { return nullptr; }
 
  private:

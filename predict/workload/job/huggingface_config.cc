@@ -111,6 +111,17 @@ void ReadActivation(Config& c, ModelShape& m) {
   }
 }
 
+// Of the embedding, attention and both branches alike. `usual`: transformers' own default.
+void ReadDropout(Config& c, ModelShape& m, std::initializer_list<const char*> names, double usual) {
+  m.dropout = c.RealOr(*names.begin(), usual);
+  for (const char* name : names) {
+    if (c.RealOr(name, usual) != m.dropout) {
+      c.Refuse(
+          fmt::format("\"{}\" is not \"{}\": one dropout for all is known", name, *names.begin()));
+    }
+  }
+}
+
 // One window for all layers, as Mistral has it.
 void ReadWindow(Config& c, ModelShape& m) { m.window = c.SizeOr("sliding_window", 0); }
 
@@ -122,6 +133,9 @@ void ReadLlama(Config& c, ModelShape& m) {
   m.qkv_bias = bias;
   m.out_bias = bias;
   m.ffn_bias = c.FlagOr("mlp_bias", false);
+  if (c.RealOr("attention_dropout", 0) != 0) {
+    c.Refuse("\"attention_dropout\" is above 0: dropout of attention alone is not known");
+  }
   m.rotary_size = 0;
   if (const double part = c.RealOr("partial_rotary_factor", 1); part < 1) {
     const std::int64_t size =
@@ -258,11 +272,13 @@ void ReadGptOss(Config& c, ModelShape& m) {
 
 void ReadBloom(Config& c, ModelShape& m) {
   ReadCommon(c, m);
+  ReadDropout(c, m, {"hidden_dropout", "attention_dropout"}, 0);
   m.ffn = 4 * m.hidden;
 }
 
 void ReadGpt2(Config& c, ModelShape& m) {
   ReadCommon(c, m);
+  ReadDropout(c, m, {"resid_pdrop", "embd_pdrop", "attn_pdrop"}, 0.1);
   m.ffn = c.SizeOr("n_inner", 4 * m.hidden);
   m.sequence = m.positions = c.Size({"n_positions"});
 }

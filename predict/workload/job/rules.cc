@@ -168,6 +168,24 @@ Status CheckStages(const Workload& w) {
   return {};
 }
 
+// What other models would leave out.
+Status CheckLanguageOnly(const ModelShape& m) {
+  if (m.tables.empty() && m.patch == 0) {
+    return {};
+  }
+  for (const auto& [name, given] :
+       {std::pair("window", m.window > 0), std::pair("kv_rank", m.kv_rank > 0),
+        std::pair("mtp_layers", m.mtp_layers > 0), std::pair("positions", m.positions > 0),
+        std::pair("embedding_norm", m.embedding_norm), std::pair("alibi", m.alibi),
+        std::pair("sinks", m.sinks)}) {
+    if (given) {
+      return BadInput(
+          fmt::format("\"{}\" is of language models, and the family is {}", name, m.family));
+    }
+  }
+  return {};
+}
+
 Status CheckFp8(const Workload& w) {
   if (w.fp8 == "none") {
     return {};
@@ -181,9 +199,17 @@ Status CheckFp8(const Workload& w) {
     return BadInput("\"fp8\" is of transformers, and a recommendation model has no layers");
   }
   constexpr std::int64_t kMultiple = 16;  // of aten::_scaled_mm
+  const std::int64_t t = w.layout.tp;
+  const bool latent = m.LatentAttention();
   for (const auto& [name, size] :
-       {std::pair("hidden", m.hidden), std::pair("ffn / tp", m.ffn / w.layout.tp),
-        std::pair("heads x head_size / tp", m.heads * m.head_size / w.layout.tp),
+       {std::pair("hidden", m.hidden), std::pair("ffn / tp", m.ffn / t),
+        std::pair("dense_ffn / tp", m.dense_ffn / t),
+        std::pair("shared_ffn / tp", m.shared_ffn / t),
+        std::pair("heads x head_size / tp", m.heads * m.head_size / t),
+        std::pair("heads x value_size / tp", m.heads * m.value_size / t),
+        std::pair("kv_heads x head_size / tp", m.kv_heads * m.head_size / t),
+        std::pair("q_rank", m.q_rank), std::pair("kv_rank", m.kv_rank),
+        std::pair("kv_rank + rotary_size", latent ? m.kv_rank + m.rotary_size : 0),
         std::pair("tokens of a micro-batch", m.sequence / w.layout.cp * w.micro_batch)}) {
     if (size % kMultiple != 0) {
       return BadInput(fmt::format("\"fp8\" needs sizes that are multiples of {}; \"{}\" is {}",
@@ -235,6 +261,7 @@ Status CheckWorkload(const Workload& w) {
   REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", w.schedule));
   REPRISE_TRY(CheckSizes(w));
   REPRISE_TRY(CheckOverflow(w));
+  REPRISE_TRY(CheckLanguageOnly(w.model));
   REPRISE_TRY(FindFamily(w.model.family)->check(w));
   for (const Parallelism& parallelism : BuiltinParallelisms()) {
     REPRISE_TRY(parallelism.check(w));
