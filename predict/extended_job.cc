@@ -26,36 +26,35 @@ struct SmallJobs {
   }
 };
 
-// Nothing: the small jobs together would take much longer than the job itself, or the schedule is
-// none that becomes periodic.
+// Whether they together take not much longer than the job itself. A little longer is worth it: each
+// takes a part of the job's memory.
+bool AreWorthIt(const SmallJobs& small, std::int64_t batches) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    sum += small.Batches(i);
+  }
+  return sum <= batches + batches / 4;
+}
+
+// Nothing: they are not worth it, or the schedule is none that becomes periodic.
 std::optional<SmallJobs> SmallJobsOf(const Workload& workload) {
   // The first stage has most micro-batches under way.
   const auto passes = RepeatedPassesOf(workload, 0);
   if (!passes) {
     return std::nullopt;
   }
-  const std::int64_t batches = workload.micro_batches();
-  SmallJobs small{.first = passes->batches, .each = passes->more_batches};
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < kJobs; ++i) {
-    sum += small.Batches(i);
-  }
-  // A little longer is worth it: each takes a part of the job's memory.
-  return sum <= batches + batches / 4 ? std::optional(small) : std::nullopt;
+  const SmallJobs small{.first = passes->batches, .each = passes->more_batches};
+  return AreWorthIt(small, workload.micro_batches()) ? std::optional(small) : std::nullopt;
 }
 
 // The same with `times` as many micro-batches from one job to the next, three times of them in the
-// first. Nothing: they would take longer than the job.
+// first. Nothing: they are not worth it.
 std::optional<SmallJobs> Longer(const SmallJobs& small, std::int64_t times, std::int64_t batches) {
   const std::int64_t each = small.each * times;
   const std::int64_t repeated = (batches - small.first - 3 * each) / each;
   const SmallJobs longer{.first = batches - repeated * each, .each = each};
-  std::int64_t sum = 0;
-  for (std::size_t i = 0; i < kJobs; ++i) {
-    sum += longer.Batches(i);
-  }
-  return repeated >= static_cast<std::int64_t>(kJobs) && sum <= batches ? std::optional(longer)
-                                                                        : std::nullopt;
+  const bool some = repeated >= static_cast<std::int64_t>(kJobs);
+  return some && AreWorthIt(longer, batches) ? std::optional(longer) : std::nullopt;
 }
 
 using SmallPredictions = std::array<Prediction, kJobs>;
@@ -357,8 +356,8 @@ Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
   SmallJobs jobs = *shortest;
   REPRISE_ASSIGN(SmallPredictions small, PredictSmall(workload, jobs, predict));
   const std::int64_t window = TimesForWindow(small);
-  // The hottest moment of the shortest jobs may be in what comes before their micro-batches are
-  // alike: then twice as long ones are tried.
+  // Temperatures of the shortest jobs may not have settled: then jobs of twice the length are
+  // tried.
   for (const std::int64_t times : {window, 2 * window}) {
     if (times > 1) {
       const auto longer = Longer(*shortest, times, workload.micro_batches());

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "predict/workload/job/generate.h"
+#include "predict/workload/job/valid_values.h"
 
 namespace reprise {
 namespace {
@@ -203,7 +204,7 @@ Result<Layouts> LayoutsOf(const JobOptions& job, const MachineModel& machine) {
   REPRISE_TRY(CheckEffects(job, described, chosen));
   Layouts layouts{.all = LayoutsOfJob(open, described, machine).All()};
   if (layouts.all.empty()) {
-    REPRISE_TRY(MakeJob(job));
+    REPRISE_TRY(MakeJobOrSuggest(job));
     return UsageError(
         fmt::format("no layout of {} on {} ranks keeps the rules; give --tp and --pp to see which "
                     "one they break",

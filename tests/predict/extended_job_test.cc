@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "predict/prediction_json.h"
@@ -139,54 +142,59 @@ TEST(ExtendedJobs, AreEqualToWholeOnes) {
   EXPECT_GT(extended_jobs, kJobs / 3);
 }
 
+// A job on h100-hgx both ways, and the micro-batches of the small jobs that were asked for.
+struct BothWays {
+  std::optional<Prediction> extended, whole;
+  std::vector<std::int64_t> batches;
+};
+BothWays PredictBothWays(const std::string& preset,
+                         const std::map<std::string, std::string>& options) {
+  const auto job = MakeJobOf(preset, options);
+  const auto machine = TargetMachine::Create({.machine = "h100-hgx"});
+  BothWays both;
+  if (!job || !machine) {
+    return both;
+  }
+  auto extended = PredictExtended(*job, machine->options.to->device, [&](const Workload& small) {
+    both.batches.push_back(small.micro_batches());
+    return PredictJob(*machine, small, {});
+  });
+  auto whole = PredictJob(*machine, *job, {.whole = true});
+  if (extended && whole) {
+    both.extended = std::move(*extended);
+    both.whole = std::move(*whole);
+  }
+  return both;
+}
+
 // Micro-batches are shorter than the window of the limiter: the small jobs have more of them.
 TEST(ExtendedJobs, OfShortMicroBatchesAreLongerThanTheWindow) {
-  const auto job = MakeJobOf(
+  const BothWays both = PredictBothWays(
       "gpt-small",
       {{"tp", "1"}, {"pp", "2"}, {"dp", "1"}, {"micro-batch", "1"}, {"global-batch", "1200"}});
-  ASSERT_TRUE(job);
-  const auto machine = TargetMachine::Create({.machine = "h100-hgx"});
-  ASSERT_TRUE(machine);
-  std::vector<std::int64_t> batches;
-  const auto extended =
-      PredictExtended(*job, machine->options.to->device, [&](const Workload& small) {
-        batches.push_back(small.micro_batches());
-        return PredictJob(*machine, small, {});
-      });
-  ASSERT_TRUE(extended && *extended);
-  EXPECT_EQ(batches.size(), 8U);  // four, and four that are longer
-  EXPECT_GT(batches[4], batches[3]);
-  const auto whole = PredictJob(*machine, *job, {.whole = true});
-  ASSERT_TRUE(whole);
-  EXPECT_EQ((*extended)->step_time_ns, whole->step_time_ns);
-  EXPECT_EQ(whole->power->limit_window_ns, 25'000'000);
-  EXPECT_EQ(whole->power->devices[0].peak_ns, 25'000'000);
-  ExpectEqual(PredictionJson(*whole), PredictionJson(**extended), "1200");
+  ASSERT_TRUE(both.extended && both.whole);
+  EXPECT_EQ(both.batches.size(), 8U);  // four, and four that are longer
+  EXPECT_GT(both.batches[4], both.batches[3]);
+  EXPECT_EQ(both.extended->step_time_ns, both.whole->step_time_ns);
+  EXPECT_EQ(both.whole->power->limit_window_ns, 25'000'000);
+  EXPECT_EQ(both.whole->power->devices[0].peak_ns, 25'000'000);
+  ExpectEqual(PredictionJson(*both.whole), PredictionJson(*both.extended), "1200");
 }
 
 // The second stage's hottest moment settles after the shortest of the small jobs.
 TEST(ExtendedJobs, OfAHottestMomentThatSettlesLateAreLonger) {
-  const auto job = MakeJobOf(
+  const BothWays both = PredictBothWays(
       "llama3-70b",
       {{"tp", "8"}, {"pp", "2"}, {"dp", "4"}, {"micro-batch", "1"}, {"global-batch", "512"}});
-  ASSERT_TRUE(job);
-  const auto machine = TargetMachine::Create({.machine = "h100-hgx"});
-  ASSERT_TRUE(machine);
-  std::int64_t most = 0;
-  const auto extended =
-      PredictExtended(*job, machine->options.to->device, [&](const Workload& small) {
-        most = std::max(most, small.micro_batches());
-        return PredictJob(*machine, small, {});
-      });
-  ASSERT_TRUE(extended && *extended);
-  EXPECT_LT(most, 32);
-  const auto whole = PredictJob(*machine, *job, {.whole = true});
-  ASSERT_TRUE(whole);
-  EXPECT_EQ((*extended)->step_time_ns, whole->step_time_ns);
-  EXPECT_EQ((*extended)->memory->peak_bytes, whole->memory->peak_bytes);
-  EXPECT_NEAR(*(*extended)->energy_joules / *whole->energy_joules, 1, 1e-9);
-  EXPECT_NEAR((*extended)->power->summary.peak_watts / whole->power->summary.peak_watts, 1, 1e-9);
-  EXPECT_NEAR(*(*extended)->power->summary.max_celsius, *whole->power->summary.max_celsius, 0.1);
+  ASSERT_TRUE(both.extended && both.whole);
+  EXPECT_LT(*std::ranges::max_element(both.batches), 32);
+  EXPECT_EQ(both.extended->step_time_ns, both.whole->step_time_ns);
+  EXPECT_EQ(both.extended->memory->peak_bytes, both.whole->memory->peak_bytes);
+  EXPECT_NEAR(*both.extended->energy_joules / *both.whole->energy_joules, 1, 1e-9);
+  const DeviceSummary& extended = both.extended->power->summary;
+  const DeviceSummary& whole = both.whole->power->summary;
+  EXPECT_NEAR(extended.peak_watts / whole.peak_watts, 1, 1e-9);
+  EXPECT_NEAR(*extended.max_celsius, *whole.max_celsius, 0.1);
 }
 
 TEST(ExtendedJobs, WhatFewMicroBatchesDoNotTellIsSimulatedWhole) {
