@@ -46,9 +46,6 @@ def options(row, layers):
     return list(map(str, given))
 
 
-# Of the presets (`reprise generate PRESET` says it, too).
-LAYERS = {"gpt3-175b": 96, "llama3-8b": 32, "llama3-70b": 80, "llama3-405b": 126, "nemotron4-15b": 32, "nemotron4-340b": 96,
-          "mixtral-8x7b": 32, "deepseek-v3": 61, "gpt-oss-120b": 36, "qwen3-30b-a3b": 48, "qwen3-235b-a22b": 94}
 DENSE = ("gpt3", "llama", "nemotron")
 
 
@@ -59,10 +56,12 @@ def main():
     parser.add_argument("more", nargs="*", help="options of predict, behind --")
     flags = parser.parse_args()
     errors = collections.defaultdict(list)
+    models = json.loads(subprocess.run([flags.binary, "list", "models", "--json"], capture_output=True, text=True, check=True).stdout)["models"]
+    layers = {model["name"]: model["layers"] for model in models}
     for row in read_rows():
         if flags.machine not in (None, row["machine"]):
             continue
-        done = subprocess.run([flags.binary, "predict", *options(row, LAYERS[row["preset"]]), *flags.more], capture_output=True, text=True,
+        done = subprocess.run([flags.binary, "predict", *options(row, layers[row["preset"]]), *flags.more], capture_output=True, text=True,
                               check=False)
         what = f"{row['container']} {row['machine']:12} {row['preset']:16} {row['gpus']:5} GPUs {row['fp8']:10}"
         if done.returncode != 0:

@@ -72,6 +72,7 @@ Json Models() {
     rows.push_back({{"name", preset.name},
                     {"family", workload->model.family},
                     {"parameters", CountParameters(*workload)},
+                    {"layers", workload->model.layers},
                     {"ranks", workload->layout.ranks()},
                     {"source", preset.source}});
   }

@@ -148,6 +148,17 @@ class Kernels(program.ProgramTest):
         self.run_program("list", "kernels", "--markdown", "--json", expect=2)
 
 
+class Models(program.ProgramTest):
+    def test_architectures_are_those_that_the_program_knows(self):
+        config = self.dir / "config.json"
+        config.write_text('{"model_type": "none of them"}')
+        refused = self.run_program("predict", config, "--machine", "h100-hgx", expect=3).stderr
+        known = re.search(r"known are ([\w, ]+)\.", refused).group(1).split(", ")
+        page = (program.ROOT / "docs" / "guides" / "generate.md").read_text(encoding="utf-8")
+        listed = re.search(r"Known are the architectures (.*?)\. Others", page, re.DOTALL).group(1)
+        self.assertEqual(re.findall(r"`(\w+)`", listed), known)
+
+
 class Policies(program.ProgramTest):
     def test_table_holds_what_the_presets_do(self):
         page = (program.ROOT / "docs" / "policies.md").read_text(encoding="utf-8")

@@ -160,7 +160,7 @@ TEST(Predictions, OfNodesCountWhatIsInThemBesides) {
   ASSERT_EQ(of.power->nodes.size(), 2U);  // of eight ranks, and of four
   EXPECT_NEAR(total, *of.power->nodes_joules, 1e-6 * total);
   EXPECT_EQ(with("1kW").power->joules, of.power->joules);
-  EXPECT_THAT(PredictionText(of), HasSubstr("its nodes with all that is in them"));
+  EXPECT_THAT(PredictionText(of), HasSubstr("nodes with all that is in them take"));
   EXPECT_EQ(PredictionJson(of).at("power").at("nodes_joules"), *of.power->nodes_joules);
 }
 
@@ -169,7 +169,7 @@ TEST(Predictions, WithoutANodesRestHaveNoPowerOfNodes) {
   ASSERT_TRUE(of.power);
   EXPECT_EQ(of.power->nodes_joules, std::nullopt);
   EXPECT_EQ(of.power->nodes.at(0).total_watts, std::nullopt);
-  EXPECT_THAT(PredictionText(of), Not(HasSubstr("its nodes")));
+  EXPECT_THAT(PredictionText(of), Not(HasSubstr("all that is in them")));
   const auto json = PredictionJson(of).at("power");
   EXPECT_TRUE(json.at("nodes_watts").is_null());
   EXPECT_TRUE(json.at("nodes").at(0).at("total_joules").is_null());

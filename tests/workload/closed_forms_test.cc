@@ -2,25 +2,15 @@
 // hundred layouts of all families. Nothing here calls the generator's own arithmetic.
 #include <gmock/gmock.h>
 
-#include <map>
 #include <random>
 #include <string>
 
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/parse.h"
+#include "tests/workload/gradient_transfers.h"
 
 namespace reprise {
 namespace {
-
-using Bytes = std::map<std::pair<std::string, std::string>, std::int64_t>;
-
-Bytes BytesOf(const GenerateSummary& summary) {
-  Bytes bytes;
-  for (const TransferRow& row : summary.transfers) {
-    bytes[{row.kind, row.group}] += row.sums.bytes;
-  }
-  return bytes;
-}
 
 // A transformer as the closed forms see it.
 struct Form {
@@ -35,10 +25,6 @@ struct Form {
   std::int64_t stage_ranks = l.tp * l.cp * l.dp;
   std::int64_t tokens = m.sequence / l.cp * w.micro_batch;  // of a rank and micro-batch
 
-  // Ranks that divide a parameter.
-  [[nodiscard]] std::int64_t Shards() const {
-    return !l.fsdp ? 1 : l.cp * (l.shards > 0 ? l.shards : l.dp);
-  }
   [[nodiscard]] std::int64_t NormSize() const { return m.rms_norm ? m.hidden : 2 * m.hidden; }
   [[nodiscard]] std::int64_t ExpertSize() const {
     const std::int64_t up = (m.gated_ffn ? 2 : 1) * m.ffn;
@@ -85,11 +71,7 @@ struct Form {
     }
     return 3 * forward + 2 * patches;
   }
-  // What one rank of a stage holds: dense, experts'.
-  struct Held {
-    std::int64_t dense = 0, experts = 0;
-  };
-  [[nodiscard]] Held OnRank(std::int64_t stage) const {
+  [[nodiscard]] HeldElements OnRank(std::int64_t stage) const {
     const std::int64_t t = l.tp;
     const std::int64_t h = m.hidden;
     const std::int64_t up = (m.gated_ffn ? 2 : 1) * m.ffn;
@@ -97,7 +79,7 @@ struct Form {
     std::int64_t layer =
         2 * NormSize() + (h * (h + 2 * kv) + h * h) / t + (m.bias ? (h + 2 * kv) / t + h : 0);
     const std::int64_t expert = (h * up + m.ffn * h) / t + (m.bias ? up / t + h : 0);
-    Held held;
+    HeldElements held;
     if (m.experts > 0) {
       layer += m.experts * h;
       (l.ep > 1 ? held.experts : layer) += m.experts / l.ep * expert;
@@ -117,39 +99,7 @@ struct Form {
     return held;
   }
 
-  void AddGradients(Bytes& bytes) const {
-    for (std::int64_t stage = 0; stage < l.pp; ++stage) {
-      const Held held = OnRank(stage);
-      const auto reduce = [&](std::int64_t size, std::int64_t replicas, const char* group) {
-        if (size == 0 || replicas == 1) {
-          return;
-        }
-        if (l.fsdp) {
-          const char* const shards = l.shards > 0 ? "shard" : group;
-          bytes[{"all_gather", shards}] += stage_ranks * m_batches * 2 * size * width;
-          bytes[{"reduce_scatter", shards}] += stage_ranks * m_batches * size * 4;
-          if (l.shards > 0) {  // each replica has the same shard
-            bytes[{"all_reduce", "replica"}] += stage_ranks * m_batches * size * 4 / Shards();
-          }
-        } else if (l.distributed_optimizer) {
-          bytes[{"reduce_scatter", group}] += stage_ranks * size * 4;
-          bytes[{"all_gather", group}] += stage_ranks * size * width;
-        } else {
-          bytes[{"all_reduce", group}] += stage_ranks * size * 4;
-        }
-      };
-      reduce(held.dense, l.dp * l.cp, "dp");
-      reduce(held.experts, l.dp * l.cp / l.ep, "edp");
-    }
-    if (m.tied_embeddings && l.pp > 1) {
-      bytes[{"all_reduce", "embd"}] += 2 * stage_ranks * (m.vocab / l.tp) * m.hidden * 4;
-    }
-    const bool all = l.distributed_optimizer || l.fsdp || l.ep > 1;
-    if ((all ? ranks : l.tp * l.pp) > 1) {
-      bytes[{"all_reduce", "norm"}] += ranks * 4;
-    }
-  }
-  void AddTensorParallel(Bytes& bytes) const {
+  void AddTensorParallel(TransferBytes& bytes) const {
     if (l.tp == 1) {
       return;
     }
@@ -170,20 +120,21 @@ struct Form {
           m.layers * 2 * NormSize() + NormSize() + (m.rotary ? 0 : m.sequence * m.hidden);
       whole += m.layers * (m.bias ? 2 * m.hidden : 0);
       whole += m.layers * m.experts * m.hidden;
-      bytes[{"all_reduce", "tp"}] += stage_ranks * whole * 4 / Shards();
+      bytes[{"all_reduce", "tp"}] += stage_ranks * whole * 4 / ShardsOf(l);
     } else {
       bytes[{"all_reduce", "tp"}] += of_layers * (4 + again);
       bytes[{"all_reduce", "tp"}] += vit ? 0 : of_ends * 2;
       bytes[{"all_reduce", "tp"}] +=
-          m.experts > 0 ? stage_ranks * m.layers * m.experts * m.hidden * 4 / Shards() : 0;
+          m.experts > 0 ? stage_ranks * m.layers * m.experts * m.hidden * 4 / ShardsOf(l) : 0;
     }
     if (!vit) {  // the loss: largest logit, label's logit, sum of exponentials
       bytes[{"all_reduce", "tp"}] += stage_ranks * m_batches * 3 * tokens * 4;
     }
   }
-  [[nodiscard]] Bytes Transfers() const {
-    Bytes bytes;
-    AddGradients(bytes);
+  [[nodiscard]] TransferBytes Transfers() const {
+    TransferBytes bytes;
+    AddGradientTransfers(
+        w, width, [this](std::int64_t stage) { return OnRank(stage); }, bytes);
     AddTensorParallel(bytes);
     const bool parts = l.scatter_gather && l.tp > 1 && !l.sequence_parallel && l.pp > 1;
     const std::int64_t outer =
@@ -311,7 +262,7 @@ TEST(ClosedForms, RecommendationModel) {
     EXPECT_EQ(summary->model_flops,
               static_cast<double>(w.global_batch * (6 * products - 2 * 13 * 64)));
     EXPECT_EQ(summary->executed_flops, summary->model_flops);
-    Bytes bytes;
+    TransferBytes bytes;
     if (ranks > 1) {
       bytes[{"all_reduce", "dp"}] = ranks * dense * 4;
       bytes[{"all_reduce", "norm"}] = ranks * 4;

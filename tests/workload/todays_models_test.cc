@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <map>
 #include <random>
 #include <string>
 
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/parse.h"
+#include "tests/workload/gradient_transfers.h"
 
 namespace reprise {
 namespace {
@@ -68,8 +68,6 @@ TEST(TodaysModelPresets, NemotronHasThePublishedParametersAsRounded) {
     EXPECT_NEAR(2.0 * static_cast<double>(w.model.vocab * w.model.hidden) / ends, 1, 0.03);
   }
 }
-
-using TransferBytes = std::map<std::pair<std::string, std::string>, std::int64_t>;
 
 // Elements of one layer, or of embedding and head.
 struct Elements {
@@ -240,38 +238,6 @@ struct LayerForm {
     return sum;
   }
 
-  void AddGradients(TransferBytes& bytes) const {
-    for (std::int64_t stage = 0; stage < l.pp; ++stage) {
-      const Elements held = OnRank(stage);
-      const auto reduce = [&](std::int64_t size, std::int64_t replicas, const char* group) {
-        if (size == 0 || replicas == 1) {
-          return;
-        }
-        if (l.fsdp) {
-          bytes[{"all_gather", group}] += stage_ranks * batches * 2 * size * width;
-          bytes[{"reduce_scatter", group}] += stage_ranks * batches * size * 4;
-        } else if (l.distributed_optimizer) {
-          bytes[{"reduce_scatter", group}] += stage_ranks * size * 4;
-          bytes[{"all_gather", group}] += stage_ranks * size * width;
-        } else {
-          bytes[{"all_reduce", group}] += stage_ranks * size * 4;
-        }
-      };
-      reduce(held.dense, l.dp, "dp");
-      reduce(held.experts, l.dp / l.ep, "edp");
-      if (held.summed > 0) {
-        bytes[{"all_reduce", "tp"}] += stage_ranks * held.summed * 4 / (l.fsdp ? l.dp : 1);
-      }
-    }
-    if (m.tied_embeddings && l.pp > 1) {
-      bytes[{"all_reduce", "embd"}] += 2 * stage_ranks * (m.vocab / t) * h * 4;
-    }
-    const bool all = l.distributed_optimizer || l.fsdp || l.ep > 1;
-    if ((all ? l.ranks() : t * l.pp) > 1) {
-      bytes[{"all_reduce", "norm"}] += l.ranks() * 4;
-    }
-  }
-
   // Forward and, with full recomputation, forward again.
   [[nodiscard]] std::int64_t Forwards() const { return w.recompute == Recompute::kFull ? 2 : 1; }
 
@@ -299,7 +265,16 @@ struct LayerForm {
 
   [[nodiscard]] TransferBytes Transfers() const {
     TransferBytes bytes;
-    AddGradients(bytes);
+    const auto held = [this](std::int64_t stage) {
+      const Elements all = OnRank(stage);
+      return HeldElements{all.dense, all.experts};
+    };
+    AddGradientTransfers(w, width, held, bytes);
+    for (std::int64_t stage = 0; stage < l.pp; ++stage) {
+      if (const std::int64_t summed = OnRank(stage).summed; summed > 0) {
+        bytes[{"all_reduce", "tp"}] += stage_ranks * summed * 4 / ShardsOf(l);
+      }
+    }
     AddTensorParallel(bytes);
     for (const char* kind : {"send", "recv"}) {
       if (l.pp > 1) {
@@ -329,10 +304,10 @@ constexpr Kind kKinds[] = {
         "dense_layers": 1, "dense_ffn": 512)"},
     {"single_products", R"("family": "qwen3", "kv_heads": 4, "head_size": 32, "experts": 8,
         "top_k": 2, "experts_every": 2, "grouped_experts": false, "qkv_bias": true)"},
-    {"latent", R"("family": "deepseek", "head_size": 24, "rotary_size": 8, "value_size": 16,
+    {"latent", R"("family": "deepseek", "head_size": 32, "rotary_size": 16, "value_size": 16,
         "q_rank": 48, "kv_rank": 32, "experts": 16, "top_k": 4, "shared_ffn": 128,
         "dense_layers": 2, "dense_ffn": 512, "expert_groups": 4, "groups_per_token": 2)"},
-    {"latent_without_q_rank", R"("family": "deepseek", "head_size": 24, "rotary_size": 8,
+    {"latent_without_q_rank", R"("family": "deepseek", "head_size": 32, "rotary_size": 16,
         "value_size": 16, "kv_rank": 32)"},
     {"windows", R"("family": "gpt-oss", "kv_heads": 4, "head_size": 16, "experts": 8, "top_k": 4,
         "window": 16)"},
@@ -394,11 +369,7 @@ TEST_P(TodaysModels, ParametersFlopsAndTransfersAreEqual) {
     const LayerForm form{w};
     ASSERT_EQ(summary->parameters, form.Parameters()) << layout;
     ASSERT_EQ(summary->model_flops, static_cast<double>(form.ModelFlops())) << layout;
-    TransferBytes bytes;
-    for (const TransferRow& row : summary->transfers) {
-      bytes[{row.kind, row.group}] += row.sums.bytes;
-    }
-    ASSERT_EQ(bytes, form.Transfers()) << layout;
+    ASSERT_EQ(BytesOf(*summary), form.Transfers()) << layout;
   }
 }
 
