@@ -137,7 +137,7 @@ std::string PowerText(const Prediction& of) {
           : "",
       WattsText(of.power->mean_watts), JoulesText(of.power->joules));
   if (of.power->nodes_watts && of.power->nodes_joules) {
-    text += fmt::format("                its nodes with all that is in them {}, {} a step\n",
+    text += fmt::format("                nodes with all that is in them take {}, {} a step\n",
                         WattsText(*of.power->nodes_watts), JoulesText(*of.power->nodes_joules));
   }
   return text;

@@ -160,9 +160,9 @@ Status CheckLink(const MachineModel& machine, std::size_t level) {
         level + 1 == machine.links.size() || machine.links[level + 1].spans() == 0;
     if (!last_with_domains || taken > link.spans() || taken <= below || taken % below != 0) {
       return BadInput(
-          fmt::format("links.{}.job_devices is {}; expected a multiple of {}, the devices of a "
-                      "domain below, up "
-                      "to the {} of a domain, and no domains above but one of all devices",
+          fmt::format("links.{}.job_devices is {}; expected a multiple of {} (devices of the level "
+                      "below) that is at most {} (devices of this level), on the last level that "
+                      "names its devices",
                       link.name, taken, below, link.spans()));
     }
   }

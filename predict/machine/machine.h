@@ -172,8 +172,8 @@ REPRISE_NAMES(BandwidthPer, "device", "node");
 struct LinkLevel {
   std::string name;
   OptionalNumber devices;  // of one domain of this level; absent: all that there are
-  // Of a domain, those that a job takes which does not fit into one; absent: all. Groups of 8, 16
-  // or 32 ranks stay inside domains of 72 that give 64.
+  // Devices that a job of several domains gets of each; absent: all. With 64 of 72, groups of 8, 16
+  // or 32 ranks stay inside a domain.
   OptionalNumber job_devices;
   BandwidthPer per = BandwidthPer::kDevice;
   bool both_ways = false;  // how the file counts; `bytes_per_second` is one way always

@@ -62,7 +62,7 @@ std::string WayToMore(const MachineModel& machine, std::int64_t ranks) {
 
 }  // namespace
 
-// A job of several domains takes the same number of devices of each.
+// A job of several domains gets the same number of devices of each.
 Network::Network(const MachineModel& machine, std::int64_t ranks)
     : machine_(machine), ranks_(ranks) {
   for (LinkLevel& link : machine_.links) {
