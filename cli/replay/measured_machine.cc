@@ -160,17 +160,17 @@ constexpr std::int64_t kShortBytes = 64;
 constexpr std::int64_t kLongBytes = 32 << 20;
 
 // Rank to next rank, all at the same time; and a collective's time beyond its messages.
-struct TransferTimes {
+struct MeasuredTransfers {
   double latency_ns = 0, bytes_per_second = 0, start_ns = 0;
 };
 
-Result<TransferTimes> MeasureTransfers(Communicator& communicator) {
+Result<MeasuredTransfers> MeasureTransfers(Communicator& communicator) {
   REPRISE_ASSIGN(const double short_ns,
                  FastestTransfer(communicator, CommKind::kSend, kShortBytes));
   REPRISE_ASSIGN(const double long_ns, FastestTransfer(communicator, CommKind::kSend, kLongBytes));
   REPRISE_ASSIGN(const double reduce_ns,
                  FastestTransfer(communicator, CommKind::kAllReduce, kShortBytes));
-  TransferTimes times{short_ns, 0, 0};
+  MeasuredTransfers times{short_ns, 0, 0};
   times.bytes_per_second =
       static_cast<double>(kLongBytes) / std::max(long_ns - short_ns, 1.0) * 1e9;
   const int messages = 2 * (communicator.size() - 1);  // of a ring (predict/simulator/network.h)
@@ -194,7 +194,7 @@ Result<Json> MeasureMachine(Communicator& communicator, const MeasureOptions& op
   machine["node"]["devices"] =
       MeasuredNumber(ranks, "1", how + "as many as were started" + options.conditions);
   if (ranks > 1) {
-    const Result<TransferTimes> measured = MeasureTransfers(communicator);
+    const Result<MeasuredTransfers> measured = MeasureTransfers(communicator);
     REPRISE_TRY(communicator.Agree(
         measured ? Status{} : Status(Fail(measured.error().kind, measured.error().message))));
     // A link that is faster than memory is a cache.

@@ -51,7 +51,7 @@ struct Subject {
   [[nodiscard]] bool folded() const { return set && set->classes != nullptr; }
 };
 
-struct Findings : SetFindings {
+struct SubjectFindings : SetFindings {
   std::vector<TimingRow> timing;
   [[nodiscard]] bool Ok() const {
     return errors.empty() && std::ranges::all_of(timing, &TimingRow::Ok);
@@ -89,7 +89,7 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
   return subject;
 }
 
-Status CheckTimes(const Subject& subject, Findings& findings) {
+Status CheckTimes(const Subject& subject, SubjectFindings& findings) {
   const std::vector<Graph>& graphs = findings.graphs;
   std::vector<const Graph*> all;
   for (const Graph& graph : graphs) {
@@ -122,7 +122,7 @@ Status CheckTimed(const std::string& path, const TraceMetadata& metadata) {
   return {};
 }
 
-Status CheckReader(const Subject& subject, Findings& findings) {
+Status CheckReader(const Subject& subject, SubjectFindings& findings) {
   if (!subject.set) {
     return UsageError(fmt::format("{}: --for checks directories of trace sets", subject.path));
   }
@@ -136,8 +136,8 @@ Status CheckReader(const Subject& subject, Findings& findings) {
   return {};
 }
 
-Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
-  Findings findings;
+Result<SubjectFindings> Check(const Subject& subject, const ValidateFlags& flags) {
+  SubjectFindings findings;
   if (!subject.damage.empty()) {
     findings.errors.push_back(subject.damage);
   }
@@ -161,7 +161,7 @@ Result<Findings> Check(const Subject& subject, const ValidateFlags& flags) {
   return findings;
 }
 
-void PrintJson(const std::vector<std::pair<Subject, Findings>>& results,
+void PrintJson(const std::vector<std::pair<Subject, SubjectFindings>>& results,
                const ValidateFlags& flags) {
   Json json;
   json["ok"] = std::ranges::all_of(results, [](const auto& result) { return result.second.Ok(); });
@@ -199,7 +199,7 @@ void PrintMessages(const char* what, const std::vector<std::string>& messages, b
   }
 }
 
-void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
+void PrintText(const Subject& subject, const SubjectFindings& findings, bool verbose) {
   fmt::print("{}: {}{}, {} nodes, {} edges\n", ShownText(subject.path),
              Counted(subject.files.size(), "file"),
              subject.folded() ? fmt::format(" for {} ranks", subject.set->world_size) : "",
@@ -216,11 +216,11 @@ void PrintText(const Subject& subject, const Findings& findings, bool verbose) {
 }
 
 Result<int> RunValidate(const ValidateFlags& flags, bool verbose) {
-  std::vector<std::pair<Subject, Findings>> results;
+  std::vector<std::pair<Subject, SubjectFindings>> results;
   bool ok = true;
   for (const std::string& path : flags.paths) {
     REPRISE_ASSIGN(Subject subject, Resolve(path, flags.timing));
-    REPRISE_ASSIGN(Findings findings, Check(subject, flags));
+    REPRISE_ASSIGN(SubjectFindings findings, Check(subject, flags));
     ok = ok && findings.Ok();
     results.emplace_back(std::move(subject), std::move(findings));
   }

@@ -48,7 +48,7 @@ struct Missing {
   Index roots = 0;
 };
 
-enum class Phase : std::uint8_t { kPending, kStarted, kEnded };
+enum class OrderState : std::uint8_t { kPending, kStarted, kEnded };
 
 // Kahn's algorithm with two events a node: its start, when all dependencies ended, and its end,
 // which for a matched transfer also waits for the arrivals that it needs.
@@ -56,7 +56,7 @@ class Ordering {
  public:
   Ordering(const TimingGraph& graph, const Wiring& wiring)
       : graph_(graph), wiring_(wiring), n_(static_cast<Index>(graph.size())) {
-    phase_.assign(n_, Phase::kPending);
+    state_.assign(n_, OrderState::kPending);
     waiting_.resize(n_);
     missing_.resize(wiring.members.keys());
     for (Index i = 0; i < n_; ++i) {
@@ -89,7 +89,7 @@ class Ordering {
  private:
   void Start(Index i) {
     events_.push_back(i);
-    phase_[i] = Phase::kStarted;
+    state_[i] = OrderState::kStarted;
     const std::int32_t match = MatchOf(graph_, i);
     if (match < 0) {
       End(i);
@@ -112,14 +112,14 @@ class Ordering {
     const ArrivalNeed need = NeedOf(graph_, i);
     const bool waits = (need == ArrivalNeed::kAll && missing.members > 0) ||
                        (need == ArrivalNeed::kRoot && missing.roots > 0);
-    if (phase_[i] == Phase::kStarted && !waits) {
+    if (state_[i] == OrderState::kStarted && !waits) {
       events_.push_back(i);
       End(i);
     }
   }
 
   void End(Index i) {
-    phase_[i] = Phase::kEnded;
+    state_[i] = OrderState::kEnded;
     ++ended_;
     for (const Index dependent : wiring_.dependents.Of(i)) {
       if (--waiting_[dependent] == 0) {
@@ -130,15 +130,15 @@ class Ordering {
 
   // Something that a node which never ended waits for, and that never ended (or started) either.
   [[nodiscard]] Index BlockerOf(Index i) const {
-    if (phase_[i] == Phase::kPending) {
+    if (state_[i] == OrderState::kPending) {
       for (const Index dep : graph_.DepsOf(i)) {
-        if (phase_[dep] != Phase::kEnded) {
+        if (state_[dep] != OrderState::kEnded) {
           return dep;
         }
       }
     }
     for (const Index member : wiring_.members.Of(graph_.match[i])) {
-      if (phase_[member] == Phase::kPending &&
+      if (state_[member] == OrderState::kPending &&
           (NeedOf(graph_, i) == ArrivalNeed::kAll || IsRoot(graph_, member))) {
         return member;
       }
@@ -158,7 +158,7 @@ class Ordering {
   [[nodiscard]] std::string DescribeCycle() const {
     constexpr std::size_t kMaxNamed = 12;
     Index i = 0;
-    while (phase_[i] == Phase::kEnded) {
+    while (state_[i] == OrderState::kEnded) {
       ++i;
     }
     std::vector<bool> seen(n_);
@@ -170,7 +170,7 @@ class Ordering {
     std::size_t length = 0;
     Index at = i;
     do {
-      const bool by_match = phase_[at] == Phase::kStarted;
+      const bool by_match = state_[at] == OrderState::kStarted;
       at = BlockerOf(at);
       if (++length <= kMaxNamed) {
         text +=
@@ -189,7 +189,7 @@ class Ordering {
   const Wiring& wiring_;
   Index n_;
   Index ended_ = 0;
-  std::vector<Phase> phase_;
+  std::vector<OrderState> state_;
   std::vector<Index> waiting_;
   std::vector<Missing> missing_;
   std::vector<Index> ready_, events_;

@@ -49,7 +49,7 @@ FREE_OF_CIRCLES = ("report/",)
 THIRD_PARTY = {
     r"mpi\.h": ["collectives/transport/mpi"],
     r"CL/": ["kernels/opencl/"],
-    r"sqlite3\.h": ["report/run/"],
+    r"sqlite3\.h": ["core/sqlite/"],
     r".*\.pb\.h|google/protobuf/.*": ["et_schema/", "report/timeline/perfetto"],
     r"simdjson\.h|nlohmann/.*": ["core/json_fields", "core/parse_json", "converters/", "et_schema/", "report/",
                                   "kernels/bench/", "predict/", "cli/"],
@@ -275,7 +275,7 @@ SCOPES = re.compile(r"namespace\s*([\w:]*)\s*\{|\b(?:struct|class|union)\s+(\w+)
 
 
 def types_of(path):
-    """The types that a file defines in named namespaces, outside others."""
+    """The types that a file defines outside others: the name, without anonymous namespaces, and whether it is in one."""
     code = re.sub(r'//.*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\'', "", path.read_text())
     scopes = []  # of each open brace: the namespace's name, or None
     for scope in SCOPES.finditer(code):
@@ -284,22 +284,29 @@ def types_of(path):
         elif scope.group(1) is not None:
             scopes.append(scope.group(1))
         else:
-            if scope.group(2) and all(scopes):
-                yield "::".join([*scopes, scope.group(2)])
+            if scope.group(2) and None not in scopes:
+                yield "::".join([*filter(None, scopes), scope.group(2)]), "" in scopes
             scopes.append(None)
 
 
 def check_types(files):
-    """One definition of a type: the linker silently takes either of two, and the program then frees what it never had."""
+    """One definition of a type: the linker silently takes either of two, and the program then frees what it never had.
+    Sources of a library are compiled as one file: a name in an anonymous namespace is no name of the headers that they may see."""
     defined = {}
+    anonymous = {}
     for path in files:
-        for name in types_of(path):
-            defined.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
+        for name, is_anonymous in types_of(path):
+            (anonymous if is_anonymous else defined).setdefault(name, []).append(path.relative_to(ROOT).as_posix())
     for name, places in sorted(defined.items()):
         if len(places) > 1:
             yield f"{name} is defined in {' and '.join(places)}"
-    if len(defined) < 100:
-        yield f"only {len(defined)} types found"
+        for place in anonymous.get(name, []):
+            seen = [library_of(place), *MAY_USE[library_of(place)]]
+            for header in places:
+                if header.endswith(".h") and library_of(header) in seen:
+                    yield f"{name} is defined in {header} and, in an anonymous namespace, in {place}"
+    if len(defined) < 100 or len(anonymous) < 100:
+        yield f"only {len(defined)} types found, and {len(anonymous)} in anonymous namespaces"
 
 
 def check_picture():

@@ -40,11 +40,11 @@ struct Images {
 // One dimension of the input's gradient, cut into `stride` phases: pixels r, r + stride, … get
 // contributions from every step-th tap only, from `first` on, so each phase is a convolution
 // without stride: pixel q of it sums over taps t of out(base + q - t tap_distance).
-struct Phase {
+struct OutputPhase {
   std::int64_t pixels = 0, first = 0, step = 1, taps = 0, base = 0, tap_distance = 0;
 };
-Phase MakePhase(const ConvCall& c, std::size_t d, std::int64_t r) {
-  Phase phase;
+OutputPhase MakeOutputPhase(const ConvCall& c, std::size_t d, std::int64_t r) {
+  OutputPhase phase;
   phase.pixels = std::max<std::int64_t>(0, (c.in[d] - r + c.stride[d] - 1) / c.stride[d]);
   const std::int64_t common = std::gcd(c.stride[d], c.dilation[d]);
   phase.step = c.stride[d] / common;
@@ -186,7 +186,7 @@ class ConvLowering {
     ConvCall::Pair after = {};
     for (std::size_t d = 0; d < 2; ++d) {
       for (std::int64_t r = 0; r < c_.stride[d]; ++r) {
-        const Phase phase = MakePhase(c_, d, r);
+        const OutputPhase phase = MakeOutputPhase(c_, d, r);
         if (phase.taps > 0 && phase.pixels > 0) {
           before[d] = std::max(before[d], (phase.taps - 1) * phase.tap_distance - phase.base);
           after[d] = std::max(after[d], phase.base + phase.pixels - c_.out[d]);
@@ -204,8 +204,8 @@ class ConvLowering {
   void AppendPhase(const Images& g, const ConvCall::Pair& r) {
     const Images w = ImagesOf(c_.weight);
     const Images x = ImagesOf(c_.input_grad);
-    const Phase py = MakePhase(c_, 0, r[0]);
-    const Phase px = MakePhase(c_, 1, r[1]);
+    const OutputPhase py = MakeOutputPhase(c_, 0, r[0]);
+    const OutputPhase px = MakeOutputPhase(c_, 1, r[1]);
     GemmProblem p;
     p.m = c_.in_channels;
     p.k = c_.out_channels * py.taps * px.taps;  // 0: this phase's pixels are never seen
