@@ -70,6 +70,9 @@ std::string_view LacksOf(const CommSpec& spec) {
   if (IsPointToPoint(spec.kind) && spec.peer < 0) {
     return "peer";
   }
+  if (spec.unmatched) {
+    return "members";
+  }
   return spec.certainty == GroupCertainty::kUnknown && spec.group.empty() ? kLacksGroup : "";
 }
 
@@ -101,6 +104,10 @@ std::int64_t AlgorithmBytes(const CommSpec& spec, int group_size) {
     case CommKind::kAllGather:
       return std::max(spec.out_bytes, spec.in_bytes * group_size);
     case CommKind::kReduceScatter:
+      return std::max(spec.in_bytes, spec.out_bytes * group_size);
+    case CommKind::kGather:  // the same on all members: the root alone has the whole buffer
+      return std::max(spec.out_bytes, spec.in_bytes * group_size);
+    case CommKind::kScatter:
       return std::max(spec.in_bytes, spec.out_bytes * group_size);
     default:
       return std::max(spec.in_bytes, spec.out_bytes);

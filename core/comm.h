@@ -95,6 +95,14 @@ enum class SendEnd : std::uint8_t {
 };
 REPRISE_NAMES(SendEnd, "received", "sent", "unreceived");
 
+// How far a transfer had got when its recording ended.
+enum class TransferState : std::uint8_t {
+  kCompleted,
+  kStarted,    // it ran, and had not ended
+  kScheduled,  // it was issued, and nobody noticed that it ran
+};
+REPRISE_NAMES(TransferState, "completed", "started", "scheduled");
+
 // One transfer as one rank takes part in it. Ranks are global ranks, sizes are this rank's. What
 // the trace does not say is unknown, and not a number: LacksOf.
 struct CommSpec {
@@ -121,15 +129,23 @@ struct CommSpec {
   bool op_recorded = false;  // c10d hides the operation in an <Object>; kSum is then assumed
   bool async = false;        // the issuing call returned before the transfer ended
   SendEnd send_end = SendEnd::kReceived;
-  // The other side is not replayed, or there is none (kUnreceived): the transfer takes its recorded
-  // time and moves no data. Never in files.
+  TransferState state = TransferState::kCompleted;
+  // Other members' recordings lack it: it matches no other transfer.
+  bool unmatched = false;
+  // When the call issued it, and when the process noticed that it had started and ended, which may
+  // be long after it did; as Node::start_ns; -1: not recorded.
+  std::int64_t issued_ns = -1;
+  std::int64_t noticed_start_ns = -1;
+  std::int64_t noticed_end_ns = -1;
+  // The other side is not replayed, or there is none (kUnreceived, unmatched): the transfer takes
+  // its recorded time and moves no data. Never in files.
   bool outside = false;
   bool operator==(const CommSpec&) const = default;
 };
 
 // What is missing to carry the transfer out, or to model it: "kind", "size", "root", "peer",
-// "process group"; empty: nothing. A transfer that lacks something matches no other, and takes its
-// recorded time.
+// "members" (unmatched), "process group"; empty: nothing. A transfer that lacks something matches
+// no other, and takes its recorded time.
 [[nodiscard]] std::string_view LacksOf(const CommSpec& spec);
 inline constexpr std::string_view kLacksGroup = "process group";
 
@@ -149,8 +165,8 @@ struct SequenceKey {
 // scatter, whose members have only one side, and of a receive the larger side. For matching members
 // of a collective but the uneven ones, the same number on each.
 [[nodiscard]] std::int64_t ContributedBytes(const CommSpec& spec);
-// Bytes that algbw counts (nccl-tests doc/PERFORMANCE.md): the size of the larger buffer for
-// all_gather and reduce_scatter (total), of this rank's buffer otherwise.
+// Bytes that algbw counts (nccl-tests doc/PERFORMANCE.md): the total of all members' parts for
+// all_gather, reduce_scatter, gather and scatter, the size of this rank's buffer otherwise.
 [[nodiscard]] std::int64_t AlgorithmBytes(const CommSpec& spec, int group_size);
 // busbw = algbw × this (nccl-tests doc/PERFORMANCE.md): all_reduce 2(n−1)/n; all_gather,
 // reduce_scatter, all_to_all, gather, scatter (n−1)/n; everything else 1.

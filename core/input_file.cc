@@ -123,6 +123,16 @@ Result<OpenedInput> OpenInput(const std::string& path) {
   return OpenedInput{std::move(descriptor), static_cast<std::uint64_t>(info.st_size)};
 }
 
+std::string FirstBytes(const std::string& path, std::size_t most) {
+  std::string bytes;
+  if (const auto input = OpenInput(path)) {
+    bytes.resize(std::min<std::uint64_t>(most, input->bytes));
+    const ssize_t got = ::pread(input->descriptor.get(), bytes.data(), bytes.size(), 0);
+    bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  }
+  return bytes;
+}
+
 Status ExpansionBudget::Check(std::uint64_t unpacked, std::uint64_t packed) const {
   const InputLimits& limits = CurrentInputLimits();
   if (unpacked > limits.bytes) {

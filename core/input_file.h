@@ -55,6 +55,13 @@ struct OpenedInput {
   std::uint64_t bytes = 0;
 };
 [[nodiscard]] Result<OpenedInput> OpenInput(const std::string& path);
+// The bytes that a regular file begins with, at most `most`; empty for anything else, and for what
+// cannot be read. What a file of any kind is asked for its form goes through here.
+[[nodiscard]] std::string FirstBytes(const std::string& path, std::size_t most);
+
+// What packed files begin with: RFC 1952, RFC 8878.
+inline constexpr std::string_view kGzipMagic = "\x1f\x8b";
+inline constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
 // A directory cannot be listed: bad input, or the environment's where descriptors or memory ran
 // out.

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
+#include "core/input_file.h"
 #include "core/text.h"
 
 namespace reprise {
@@ -16,10 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // core knows the names that et_schema and converters write (trace_set.h, rank_classes.h).
-constexpr std::array<std::string_view, 6> kFilesOfSets = {
-    "comm_groups.json", "comm_groups_info.json", "ranks.json", kChecksumsFile,
-    kJobFile,  // the last two would speak for the set that comes in its place
-    "anonymized.json"};
+constexpr std::array<std::string_view, 8> kFilesOfSets = {
+    "comm_groups.json", "comm_groups_info.json", "ranks.json",     kChecksumsFile,
+    kJobFile,  // the last four would speak for the set that comes in its place
+    kRescaledFile,      kTransformedFile,        "anonymized.json"};
 
 constexpr std::array kOutputKinds = {OutputKind::kTraceSet, OutputKind::kRun,
                                      OutputKind::kUnpackedPackage};
@@ -27,15 +27,7 @@ constexpr std::array kOutputKinds = {OutputKind::kTraceSet, OutputKind::kRun,
 // The beginning of a regular file; empty for anything else.
 std::string Head(const fs::path& path) {
   constexpr std::size_t kHeadBytes = 4096;
-  std::error_code error;
-  std::string head;
-  if (fs::is_regular_file(path, error)) {
-    head.resize(kHeadBytes);
-    std::ifstream in(path, std::ios::binary);
-    in.read(head.data(), static_cast<std::streamsize>(head.size()));
-    head.resize(static_cast<std::size_t>(in.gcount()));
-  }
-  return head;
+  return FirstBytes(path, kHeadBytes);
 }
 
 bool IsRankDatabase(const std::string& name) {
@@ -87,6 +79,14 @@ bool IsEtFileName(std::string_view name) {
 }
 
 std::string MarkerLine(OutputKind kind) { return fmt::format("# reprise {} 1\n", Name(kind)); }
+
+Status CheckIsAnother(const std::string& set, const std::string& result) {
+  std::error_code error;
+  return fs::equivalent(set, result, error)
+             ? UsageError(fmt::format("{} is the set itself; give another directory for the result",
+                                      result))
+             : Status();
+}
 
 Status CheckReplaceable(const std::string& directory, OutputKind kind, bool force) {
   std::error_code error;

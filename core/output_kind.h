@@ -25,10 +25,17 @@ inline constexpr char kChecksumsFile[] = "checksums.xxh128";
 // What a generated set keeps of its job: numbers that its nodes do not say
 // (predict/workload/job/facts.h).
 inline constexpr char kJobFile[] = "job.json";
+// What a rescaled set was made from, and how (predict/rescale/rescale.h).
+inline constexpr char kRescaledFile[] = "rescaled.json";
+// What a set was made from by which rules (predict/transform/transform.h).
+inline constexpr char kTransformedFile[] = "transformed.json";
 // Beside the traces of an anonymized set: under which policy (converters/share/anonymize).
 inline constexpr char kAnonymizedFile[] = "anonymized.json";
 // "# reprise trace set 1".
 [[nodiscard]] std::string MarkerLine(OutputKind kind);
+
+// Usage error if the result of a set would take the place of the set itself.
+[[nodiscard]] Status CheckIsAnother(const std::string& set, const std::string& result);
 
 // Usage error if `directory` exists and is no directory; if it holds anything, unless `force`; and
 // with `force`, if what it holds is not of this kind: without a marker (checksums.xxh128, a

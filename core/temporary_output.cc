@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <random>
 #include <set>
@@ -207,6 +208,13 @@ void RemoveTemporaryOutputs() {
       fs::remove_all(path, error);
     }
   }
+}
+
+Status WriteTextFile(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  return out ? Status{} : EnvironmentError(fmt::format("{}: cannot be written", path));
 }
 
 }  // namespace reprise

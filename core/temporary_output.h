@@ -46,6 +46,10 @@ class TemporaryOutput {
   bool directory_ = false;
 };
 
+// A small file of an output, in a directory that is there. Environment error if it cannot be
+// written.
+[[nodiscard]] Status WriteTextFile(const std::string& path, const std::string& text);
+
 // Removes all that exist in this process: for a signal that ends it. Not for a signal handler.
 void RemoveTemporaryOutputs();
 

@@ -3,6 +3,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -171,17 +172,16 @@ class ZstdSource : public CompressedSource {
 
 Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
   REPRISE_ASSIGN(OpenedInput input, OpenInput(path));
-  std::array<std::uint8_t, 4> magic{};
-  const ssize_t got = ::pread(input.descriptor.get(), magic.data(), magic.size(), 0);
+  std::array<char, kZstdMagic.size()> bytes{};
+  const ssize_t got = ::pread(input.descriptor.get(), bytes.data(), bytes.size(), 0);
+  const std::string_view head(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(0, got)));
   auto plain = std::make_unique<PlainSource>(path, std::move(input.descriptor), input.bytes);
   // Neither is a possible start of an .et file: both would make the first field of GlobalMetadata
   // one that does not exist.
-  constexpr std::array<std::uint8_t, 2> kGzip = {0x1f, 0x8b};
-  constexpr std::array<std::uint8_t, 4> kZstd = {0x28, 0xb5, 0x2f, 0xfd};
-  if (got >= 2 && std::memcmp(magic.data(), kGzip.data(), kGzip.size()) == 0) {
+  if (head.starts_with(kGzipMagic)) {
     return std::make_unique<GzipSource>(path, std::move(plain));
   }
-  if (got >= 4 && magic == kZstd) {
+  if (head == kZstdMagic) {
     return std::make_unique<ZstdSource>(path, std::move(plain));
   }
   return plain;

@@ -106,6 +106,9 @@ std::int64_t Graph::tensor_bytes(Index i) const {
   return impl_->Get<std::int64_t>(impl_->tensor_bytes, i);
 }
 std::string_view Graph::op(Index i) const { return impl_->Get<std::string_view>(impl_->op, i); }
+OpSource Graph::op_source(Index i) const { return impl_->op_source[i]; }
+std::int32_t Graph::graph(Index i) const { return impl_->graph[i]; }
+Rescaled Graph::rescaled(Index i) const { return impl_->rescaled[i]; }
 
 std::span<const Graph::Index> Graph::deps(Index i) const {
   const std::uint32_t begin = impl_->dep_begin[i];

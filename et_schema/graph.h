@@ -91,6 +91,9 @@ class Graph {
   [[nodiscard]] std::int64_t num_ops(Index i) const;
   [[nodiscard]] std::int64_t tensor_bytes(Index i) const;
   [[nodiscard]] std::string_view op(Index i) const;
+  [[nodiscard]] OpSource op_source(Index i) const;
+  [[nodiscard]] std::int32_t graph(Index i) const;
+  [[nodiscard]] Rescaled rescaled(Index i) const;
   [[nodiscard]] std::span<const Index> deps(Index i) const;
   [[nodiscard]] std::span<const EdgeReason> reasons(Index i) const;  // parallel to deps
   [[nodiscard]] bool inferred(Index i, std::size_t dep) const;

@@ -58,6 +58,9 @@ struct NodeColumns {
   RareColumn num_ops;
   RareColumn tensor_bytes;
   std::vector<StringPool::Id> op;
+  std::vector<OpSource> op_source;
+  std::vector<std::int32_t> graph;
+  std::vector<Rescaled> rescaled;
   std::vector<std::uint32_t> comms;         // into comm_table, or kNone
   std::vector<std::uint32_t> rares;         // into each RareColumn, or kNone
   std::vector<std::uint32_t> device_works;  // into device_work_table, or kNone

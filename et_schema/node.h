@@ -91,6 +91,33 @@ struct Actor {
 };
 REPRISE_NAMES(Actor::Kind, "thread", "stream", "group");
 
+// Where a device node's operation and class come from (docs/definitions.md).
+enum class OpSource : std::uint8_t {
+  kLaunch,          // the operation around the launch
+  kGraphRecording,  // a device graph's kernel: the operation that launched it when it was recorded
+  kEagerTwin,       // inferred: the operation of an equal kernel that ran outside of a graph
+  kKernelName,      // no operation is known; the class follows from the kernel's name
+};
+REPRISE_NAMES(OpSource, "launch", "graph_recording", "eager_twin", "kernel_name");
+
+// What rescaling (docs/guides/rescale.md) or a rule (docs/guides/transform.md) changed of a node.
+// Recorded times stay but where a rule is about them.
+enum class Rescaled : std::uint8_t {
+  kNo,
+  kGroup,  // a transfer whose group has another size
+  kShard,  // tensors that data-parallel ranks divide have another size
+  kMean,   // the factor that makes a sum of replicas their mean
+  kRule,   // a rule found it: its time, place or order
+  kSize,   // a rule gave a transfer another size
+};
+REPRISE_NAMES(Rescaled, "no", "group", "shard", "mean", "rule", "size");
+
+// Whether the recorded time is that of another size.
+[[nodiscard]] constexpr bool HasOtherSize(Rescaled rescaled) {
+  return rescaled == Rescaled::kGroup || rescaled == Rescaled::kShard ||
+         rescaled == Rescaled::kSize;
+}
+
 // What the profiler records of a device event besides its times.
 struct DeviceWork {
   // One launch → its kernels. Its presence in a file makes a device node.
@@ -137,6 +164,11 @@ struct NodeFields {
   // Device nodes: the operation that launched it ("aten::mm"), which is not in `name`. Where one
   // operation launched several, the longest has its arguments.
   Text op;
+  OpSource op_source = OpSource::kLaunch;
+  // Device nodes that a launch of a device graph ran: which graph, counted from 0 in each file; the
+  // launches of one graph share it. -1: of none.
+  std::int32_t graph = -1;
+  Rescaled rescaled = Rescaled::kNo;
 
   bool operator==(const NodeFields&) const = default;
 };

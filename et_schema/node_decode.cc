@@ -247,7 +247,7 @@ void NodeDecoder::DeriveComm(CommSpec& spec) {
     spec.peer = ToInt32(
         raw_.Number(spec.kind == CommKind::kSend ? Attribute::kCommDst : Attribute::kCommSrc, -1));
   }
-  spec.outside = spec.send_end == SendEnd::kUnreceived;
+  spec.outside = spec.send_end == SendEnd::kUnreceived || spec.unmatched;
   if (raw_.Has(Attribute::kCommReduceOp) && !ParseReduceOp(raw_.Text(Attribute::kCommReduceOp))) {
     Count("unknown_reduce_op");
   }

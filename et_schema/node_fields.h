@@ -42,6 +42,9 @@ enum class Attribute : std::uint8_t {
   kDevice,
   kDepReasons,
   kOp,
+  kOpSource,
+  kGraph,
+  kRescaled,
   kCorrelation,
   kLaunchRecorded,
   kGrid,
@@ -69,6 +72,11 @@ enum class Attribute : std::uint8_t {
   kCommReduceOpRecorded,
   kCommAsync,
   kCommSendEnd,
+  kCommState,
+  kCommUnmatched,
+  kCommIssuedNs,
+  kCommNoticedStartNs,
+  kCommNoticedEndNs,
   kCommCertainty,
   kTensorIncarnations,
   kTensorStrides,
@@ -148,7 +156,16 @@ inline constexpr auto kNodeFieldsOf = std::tuple{
         .name = "dep_reasons", .written = Always("0 each")},
     NodeField<Attribute::kOp, &N::op>{
         .name = "op", .json = 101,
-        .sharing = {.field = Field::kOp, .may = "kmcd", .presets = "mcc", .kept = Kept::kName}}};
+        .sharing = {.field = Field::kOp, .may = "kmcd", .presets = "mcc", .kept = Kept::kName}},
+    NodeField<Attribute::kOpSource, &N::op_source>{
+        .name = "op_source", .written = IfSet("`launch`"), .json = 107,
+        .sharing = {.field = Field::kOpSource, .may = "kd", .presets = "kkd"}},
+    NodeField<Attribute::kGraph, &N::graph>{
+        .name = "graph", .json = 108,
+        .sharing = {.field = Field::kGraph, .may = "kd", .presets = "kkd"}},
+    NodeField<Attribute::kRescaled, &N::rescaled>{
+        .name = "rescaled", .written = IfSet("`no`"), .json = 109,
+        .sharing = {.field = Field::kRescaled, .may = "kd", .presets = "kkd"}}};
 inline constexpr const auto& kNodeFields = kNodeFieldsOf<Node>;
 
 // Of device nodes.
@@ -234,6 +251,22 @@ inline constexpr auto kTransferFields = std::tuple{
     NodeField<Attribute::kCommSendEnd, &CommSpec::send_end>{
         .name = "comm_send_end", .written = IfSet("`received`"), .json = 102,
         .sharing = {.field = Field::kCommSendEnd, .may = "k", .presets = "kkk"}},
+    NodeField<Attribute::kCommState, &CommSpec::state>{
+        .name = "comm_state", .written = IfSet("`completed`"), .json = 103,
+        .sharing = {.field = Field::kCommState, .may = "k", .presets = "kkk"}},
+    NodeField<Attribute::kCommUnmatched, &CommSpec::unmatched>{
+        .name = "comm_unmatched", .json = 104,
+        .sharing = {.field = Field::kCommUnmatched, .may = "k", .presets = "kkk"}},
+    NodeField<Attribute::kCommIssuedNs, &CommSpec::issued_ns>{
+        .name = "comm_issued_ns", .json = 105,
+        .sharing = {.field = Field::kCommIssuedNs, .may = "kd", .presets = "kkd",
+                    .kept = Kept::kTime}},
+    NodeField<Attribute::kCommNoticedStartNs, &CommSpec::noticed_start_ns>{
+        .name = "comm_noticed_start_ns", .json = 106,
+        .sharing = {.field = Field::kCommIssuedNs, .may = {}, .presets = {}, .kept = Kept::kTime}},
+    NodeField<Attribute::kCommNoticedEndNs, &CommSpec::noticed_end_ns>{
+        .name = "comm_noticed_end_ns", .json = 107,
+        .sharing = {.field = Field::kCommIssuedNs, .may = {}, .presets = {}, .kept = Kept::kTime}},
     NodeField<Attribute::kCommCertainty, &CommSpec::certainty>{
         .name = "comm_certainty", .written = Always("by name"), .json = 3,
         .sharing = {.field = Field::kCommCertainty, .may = "k", .presets = "kkk"}}};

@@ -53,6 +53,8 @@ enum class Field : std::uint8_t {
   kNumOps,
   kTensorSize,
   kResultsInferred,
+  kOpSource,
+  kGraph,
   kCorrelation,
   kLaunchRecorded,
   kGrid,
@@ -92,8 +94,12 @@ enum class Field : std::uint8_t {
   kStorageBytes,
   kStorageFlags,
   kStoragePlace,
+  kRescaled,
+  kCommState,
+  kCommUnmatched,
+  kCommIssuedNs,
 };
-inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kStoragePlace) + 1;
+inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kCommIssuedNs) + 1;
 
 // How a value is kept where a policy says keep.
 enum class Kept : std::uint8_t {

@@ -294,7 +294,8 @@ std::vector<TraceSet::DistinctRank> TraceSet::DistinctRanks() const {
 
 std::vector<std::string> TraceSet::FileNames() const {
   std::vector<std::string> names;
-  for (const char* const name : {kGroupsFile, kGroupsInfoFile, kRanksFile, kJobFile}) {
+  for (const char* const name :
+       {kGroupsFile, kGroupsInfoFile, kRanksFile, kJobFile, kRescaledFile, kTransformedFile}) {
     std::error_code code;
     if (fs::is_regular_file(fs::path(directory) / name, code)) {
       names.emplace_back(name);

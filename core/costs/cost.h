@@ -43,7 +43,9 @@ struct Cost {
 };
 
 // By the rule of the operator (`cost` of its row, core/operator_table.h), whether or not a kernel
-// runs it; by EstimateCost where there is no rule or the arguments are none that it describes.
+// runs it. Of Inductor's kernels (IsFusedKernelName), each tensor counts once for each point of the
+// kernel at most, and one operation a point. By EstimateCost where there is no rule or the
+// arguments are none that it describes.
 [[nodiscard]] Cost CostOf(const OpCall& call);
 
 // From the operands alone: every tensor once, and one operation for each element of the largest.

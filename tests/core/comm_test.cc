@@ -45,6 +45,17 @@ TEST(Comm, AlgorithmBytesAreTheWholeBuffer) {
   spec.kind = CommKind::kAllReduce;
   spec.in_bytes = spec.out_bytes = 64;
   EXPECT_EQ(AlgorithmBytes(spec, 4), 64);
+  // The same on the root, which has all, and on the others.
+  for (const std::int64_t of_root : {0, 400}) {
+    spec.kind = CommKind::kGather;
+    spec.in_bytes = 100;
+    spec.out_bytes = of_root;
+    EXPECT_EQ(AlgorithmBytes(spec, 4), 400);
+    spec.kind = CommKind::kScatter;
+    spec.in_bytes = of_root;
+    spec.out_bytes = 100;
+    EXPECT_EQ(AlgorithmBytes(spec, 4), 400);
+  }
 }
 
 }  // namespace

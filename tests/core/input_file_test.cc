@@ -22,10 +22,13 @@ TEST(InputFile, OnlyRegularFilesAreOpened) {
     ASSERT_FALSE(opened) << path;
     EXPECT_EQ(opened.error().kind, ErrorKind::kBadInput);
     EXPECT_FALSE(ReadJsonText(path));
+    EXPECT_EQ(FirstBytes(path, 4), "");
   }
   std::ofstream(name + "/marked.json") << "\xef\xbb\xbf{}";
   EXPECT_EQ(ReadJsonText(name + "/marked.json").value(), "{}");
   EXPECT_FALSE(ReadText(name + "/marked.json", 2));
+  EXPECT_EQ(FirstBytes(name + "/marked.json", 4), "\xef\xbb\xbf{");
+  EXPECT_EQ(FirstBytes(name + "/marked.json", 64), "\xef\xbb\xbf{}");
   fs::remove_all(name);
 }
 

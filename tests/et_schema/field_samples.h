@@ -80,6 +80,11 @@ inline std::vector<FieldSample> FieldSamples() {
   add(kNodeFields, PlainNode(), [](Node& node) -> Node& { return node; });
   add(kDeviceFields, DeviceNode(), [](Node& node) -> DeviceWork& { return *node.device_work; });
   add(kTransferFields, TransferNode(), [](Node& node) -> CommSpec& { return *node.comm; });
+  for (FieldSample& sample : samples) {
+    if (sample.with.comm) {
+      sample.with.comm->outside = sample.with.comm->unmatched;  // which follows, in files or not
+    }
+  }
   return samples;
 }
 

@@ -119,7 +119,12 @@ CommSpec RandomNodes::RandomComm(NodeType type) {
   spec.op_recorded = Coin();
   spec.async = Coin();
   spec.send_end = static_cast<SendEnd>(Below(3));
-  spec.outside = spec.send_end == SendEnd::kUnreceived;
+  spec.state = static_cast<TransferState>(Below(3));
+  spec.unmatched = Coin();
+  spec.issued_ns = RandomInt();
+  spec.noticed_start_ns = RandomInt();
+  spec.noticed_end_ns = RandomInt();
+  spec.outside = spec.send_end == SendEnd::kUnreceived || spec.unmatched;
   return spec;
 }
 
@@ -179,6 +184,9 @@ Node RandomNodes::Next() {
   node.untimed = Coin();
   node.tensor_bytes = Below(3) - 1;
   node.op = Coin() ? RandomText() : std::string();
+  node.op_source = Coin() ? OpSource::kGraphRecording : OpSource::kLaunch;
+  node.rescaled = Coin() ? Rescaled::kShard : Rescaled::kNo;
+  node.graph = static_cast<std::int32_t>(Below(4) - 1);
   if (Coin()) {
     const auto number = [this] { return static_cast<std::int32_t>(Below(5)); };
     node.device_work = DeviceWork{.correlation = RandomInt(),
