@@ -47,6 +47,10 @@ struct ConvertRequest {
   bool strict = false;  // fail (bad input) where a trace could be written only with something lost
   bool mem_nodes = false;  // copies between host and device as Chakra's MEM_LOAD and MEM_STORE
   RepeatChoice repeat = RepeatChoice::kRecorded;
+  // Kineto traces of the phase in which device graphs were recorded, beside the captures' own.
+  std::vector<std::string> graph_captures;
+  // Kineto traces of the same program without graphs, whose kernels may be twins of graphs' ones.
+  std::vector<std::string> like;
   CostTable costs;  // null: FLOPs and bytes are written only where the input has them
 };
 
@@ -68,6 +72,7 @@ struct ConvertReport {
   std::uint64_t inferred_groups = 0;
   std::uint64_t unknown_groups = 0;
   Diagnostics diagnostics;
+  std::vector<std::string> notes;  // sentences about what was recorded, for the user
   // What the conversion worked on. Freeing it takes up to a tenth of the time of the conversion: a
   // process that ends anyway may keep it.
   std::shared_ptr<const void> workspace;

@@ -13,7 +13,7 @@
 namespace reprise {
 namespace {
 
-bool IsGzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+bool IsGzip(std::string_view bytes) { return bytes.starts_with(kGzipMagic); }
 
 // The packed bytes that were read and not yet used.
 class PackedInput {
@@ -197,7 +197,7 @@ Result<std::unique_ptr<TextSource>> Unpacked(std::unique_ptr<TextSource> bytes,
     REPRISE_TRY(source->Begin());
     return source;
   }
-  if (head.starts_with("\x28\xb5\x2f\xfd")) {
+  if (head.starts_with(kZstdMagic)) {
     auto source = std::make_unique<ZstdSource>(std::move(bytes));
     if (!source->Ready()) {
       return EnvironmentError("zstd could not be initialised (out of memory?)");

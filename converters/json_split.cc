@@ -292,7 +292,8 @@ Result<std::vector<std::string_view>> SplitElements(const TextFile& file, bool m
   return std::move(out.elements);
 }
 
-Result<std::vector<std::string_view>> SplitValues(const TextFile& file) {
+Result<std::vector<std::string_view>> SplitValues(const TextFile& file,
+                                                  std::optional<std::size_t>* cut) {
   const std::string_view text = file.text();
   const Walker walker(text);
   std::size_t at = walker.SkipSpace(0);
@@ -312,6 +313,10 @@ Result<std::vector<std::string_view>> SplitValues(const TextFile& file) {
       return NotJson(file, at, "'{'");
     }
     const std::size_t end = walker.SkipValue(at);
+    if (end == kEnd && cut != nullptr && !out.elements.empty()) {
+      *cut = at;
+      break;
+    }
     if (end == kEnd) {
       return NotJson(file, end, "'}'");
     }

@@ -4,6 +4,7 @@
 
 #include <simdjson.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,7 +43,10 @@ struct SplitJson {
 
 // Values one after the other, as some writers put them into one file: `{…}{…}`, also on lines of
 // their own or with commas between them; the elements of an array if that is the only value.
-[[nodiscard]] Result<std::vector<std::string_view>> SplitValues(const TextFile& file);
+// `cut`: of files that are written all the time, in which the last value may lack its end: set to
+// its first byte, and the values before it are the result.
+[[nodiscard]] Result<std::vector<std::string_view>> SplitValues(
+    const TextFile& file, std::optional<std::size_t>* cut = nullptr);
 
 // Parses one element or member. The result is valid in `parser` until its next use. NaN and
 // infinities, which Python's and PyTorch's writers let through although JSON has none, become null;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -243,6 +244,7 @@ TextFile JsonStream::TakeFrame() && {
 namespace {
 
 struct Work {
+  std::uint64_t number = 0;  // of the batch, in file order
   JsonBatch batch;
   std::function<void()> commit;
   std::optional<Error> structure_error, element_error;
@@ -286,6 +288,7 @@ class Pipeline {
 
  private:
   bool Next(Work& work) {
+    work.number = batches_++;
     auto more = stream_.Next(std::move(work.batch.text).TakeBuffer(), work.batch);
     if (!more) {
       file_error_ = std::move(more.error());
@@ -294,13 +297,16 @@ class Pipeline {
   }
 
   void Parse(Work& work) {
-    if (!failed_) {
+    // Batches before one that failed may hold an earlier error.
+    if (work.number < first_failed_) {
       auto commit = read_(work.batch, parsers_.Mine());
       if (commit) {
         work.commit = std::move(*commit);
         return;
       }
-      failed_ = true;
+      std::uint64_t first = first_failed_;
+      while (work.number < first && !first_failed_.compare_exchange_weak(first, work.number)) {
+      }
       work.element_error = std::move(commit.error());
     }
     // Only errors of structure count from here on, and they do wherever they are.
@@ -330,7 +336,8 @@ class Pipeline {
   const BatchReader& read_;
   PerThread<simdjson::dom::parser> parsers_;
   std::vector<Work> slots_;
-  std::atomic<bool> failed_ = false;
+  std::uint64_t batches_ = 0;
+  std::atomic<std::uint64_t> first_failed_ = std::numeric_limits<std::uint64_t>::max();
   std::optional<Error> file_error_, structure_error_, element_error_;
   std::size_t structure_error_at_ = 0;  // the batch's first byte
 };

@@ -17,6 +17,10 @@ constexpr std::string_view kProfileAgain =
     "Reprise reads the JSON of PyTorch's profiler: capture with torch.profiler "
     "(export_chrome_trace), see `reprise list formats`";
 
+// As XLA writes it in every version (trace.json.gz).
+constexpr std::string_view kViewersTrace =
+    R"({"displayTimeUnit":"ns","metadata":{"highres-ticks":true})";
+
 struct Form {
   std::string_view magic;
   std::size_t at;
@@ -35,7 +39,10 @@ constexpr Form kForms[] = {
      "unpack it with `bunzip2` (gzip and zstd are read as they are)"},
     {"\x04\x22\x4d\x18", 0, "packed with lz4",
      "unpack it with `unlz4` (gzip and zstd are read as they are)"},
-    {"SQLite format 3", 0, "an SQLite database, as Nsight Systems and rocprof export it",
+    {kViewersTrace, 0, "a trace that JAX wrote for viewers, without sizes and groups of transfers",
+     "convert the .xplane.pb beside it"},
+    {"SQLite format 3", 0,
+     "an SQLite database without the tables of Nsight Systems' exports, or of rocprofv3",
      kProfileAgain},
     {"version https://git-lfs", 0, "a pointer of Git LFS, not the file itself",
      "fetch the file with `git lfs pull`"},
@@ -47,15 +54,18 @@ constexpr Form kForms[] = {
     {"%PDF", 0, "a PDF", kProfileAgain},
 };
 
+constexpr std::string_view kExport =
+    "export it with `nsys export --type sqlite --include-blobs true`, and convert that";
+
 struct NamedForm {
-  std::string_view suffix, name;
+  std::string_view suffix, name, way_on;
 };
 constexpr NamedForm kNames[] = {
-    {".nsys-rep", "a report of Nsight Systems"},
-    {".qdrep", "a report of Nsight Systems"},
-    {".qdstrm", "a report of Nsight Systems"},
-    {".ncu-rep", "a report of Nsight Compute"},
-    {".pb", "a protocol buffer"},
+    {".nsys-rep", "a report of Nsight Systems", kExport},
+    {".qdrep", "a report of Nsight Systems", kExport},
+    {".qdstrm", "a report of Nsight Systems", kExport},
+    {".ncu-rep", "a report of Nsight Compute", kProfileAgain},
+    {".pb", "a protocol buffer", kProfileAgain},
 };
 
 bool IsUtf16(std::string_view head) {
@@ -94,11 +104,13 @@ std::string OtherForm(std::string_view path, std::string_view head) {
   }
   for (const NamedForm& form : kNames) {
     if (path.ends_with(form.suffix)) {
-      return fmt::format("is {}: {}", form.name, kProfileAgain);
+      return fmt::format("is {}: {}", form.name, form.way_on);
     }
   }
   return {};
 }
+
+bool IsViewersTrace(std::string_view head) { return head.starts_with(kViewersTrace); }
 
 Status CheckForm(const std::string& path) {
   REPRISE_ASSIGN(const OpenedInput input, OpenInput(path));

@@ -17,6 +17,9 @@ inline constexpr std::size_t kFormHeadBytes = 512;
 // `head`: unpacked, where the file is gzip or zstd.
 [[nodiscard]] std::string OtherForm(std::string_view path, std::string_view head);
 
+// Whether a text begins as XLA's trace for viewers (trace.json.gz), which is no capture.
+[[nodiscard]] bool IsViewersTrace(std::string_view head);
+
 // Bad input that says what the file is, and the way on, where it is such a file; else it passes.
 [[nodiscard]] Status CheckForm(const std::string& path);
 

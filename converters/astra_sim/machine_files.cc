@@ -5,9 +5,10 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "core/temporary_output.h"
 
 namespace reprise::astra_sim {
 namespace {
@@ -86,13 +87,6 @@ echo "$finished of {1} ranks finished"
 [ "$finished" -eq {1} ]
 )sh";
 
-Status WriteText(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  return out ? Status() : EnvironmentError(fmt::format("{}: cannot be written", path.string()));
-}
-
 }  // namespace
 
 bool ParseTopology(std::string_view word, Topology& out) {
@@ -132,10 +126,12 @@ Status Check(const Machine& machine, Mode mode, std::int32_t ranks) {
 Status WriteMachineFiles(const std::string& directory, const std::string& name,
                          const Machine& machine, Mode mode, bool track_memory, std::int32_t ranks) {
   const fs::path base(directory);
-  REPRISE_TRY(WriteText(base / "system.json", SystemText(machine, mode, track_memory)));
-  REPRISE_TRY(WriteText(base / "network.yml", NetworkText(machine)));
-  REPRISE_TRY(WriteText(base / "memory.json", "{\"memory-type\": \"NO_MEMORY_EXPANSION\"}\n"));
-  REPRISE_TRY(WriteText(base / "run.sh", fmt::format(kScript, name, ranks)));
+  REPRISE_TRY(
+      WriteTextFile((base / "system.json").string(), SystemText(machine, mode, track_memory)));
+  REPRISE_TRY(WriteTextFile((base / "network.yml").string(), NetworkText(machine)));
+  REPRISE_TRY(WriteTextFile((base / "memory.json").string(),
+                            "{\"memory-type\": \"NO_MEMORY_EXPANSION\"}\n"));
+  REPRISE_TRY(WriteTextFile((base / "run.sh").string(), fmt::format(kScript, name, ranks)));
   std::error_code error;
   fs::permissions(base / "run.sh",
                   fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec,

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "converters/pytorch/rank/graph_recordings.h"
 #include "core/copy_direction.h"
+#include "core/kernel_names.h"
 #include "core/ordered_pipeline.h"
 #include "et_schema/io.h"
 
@@ -65,7 +67,7 @@ class Writer {
     if (item.operation >= 0) {
       node.rf_id = rank_.Op(item.operation).rf_id;
       node.name = *rank_.Op(item.operation).name;
-      node.parent = FrameOf(item.operation);
+      node.parent = rank_.FrameOf(item.operation);
     }
     if (item.thread >= 0) {
       node.actor = {.kind = Actor::Kind::kThread,
@@ -182,7 +184,7 @@ class Writer {
     if (transfer.call >= 0) {
       // The call says what it is: gloo's reduce_scatter runs as "gloo:all_reduce".
       node.name = *rank_.Op(transfer.call).name;
-      node.parent = FrameOf(transfer.call);
+      node.parent = rank_.FrameOf(transfer.call);
     }
   }
 
@@ -198,26 +200,73 @@ class Writer {
     if (item.operation >= 0) {
       node.op = *rank_.Op(item.operation).name;
     }
+    if (link.recorded.graph >= 0 && item.transfer < 0) {
+      FillRecorded(link.recorded, event, node);
+    }
+    if (event.compiled != nullptr) {
+      FillCompiled(*event.compiled, item.transfer >= 0, node);
+    }
     node.name = *event.name;
+    node.graph = link.graph;
     node.actor = {.kind = Actor::Kind::kStream, .id = event.stream, .device = event.device};
     node.device_work = event.work;
-    node.device_work->launch_recorded = link.call >= 0;
+    node.device_work->launch_recorded = link.call >= 0 || event.HasNoLaunch();
   }
 
   void FillKernel(const Item& item, const EventLink& link, const DeviceEvent& event, Loan& loan) {
     Node& node = loan.node;
-    const bool known = link.node >= 0 && rank_.InfoOf(link.node).kind == OpKind::kWork;
+    const bool known =
+        link.node >= 0 && link.recorded.graph < 0 && rank_.InfoOf(link.node).kind == OpKind::kWork;
     node.kind = OpKind::kWork;
     node.op_class = event.kind != DeviceEvent::Kind::kKernel ? OpClass::kMemcpy
                     : known                                  ? rank_.InfoOf(link.node).op_class
-                                                             : OpClass::kOther;
+                                                             : link.named_class;
+    if (!known && link.named_class != OpClass::kOther) {
+      node.op_source = OpSource::kKernelName;
+    }
     // Copies and fills too: what simulators take for device work.
     node.type = mem_nodes_ ? MemoryTypeOf(event) : NodeType::kComp;
     if (node.type != NodeType::kComp) {
       node.tensor_bytes = event.work.copied_bytes;
     }
-    if (HostNode* host = known && link.main ? rank_.HostOf(item.operation) : nullptr) {
+    // Inductor's kernels have their arguments, each its own.
+    const bool fused = !known && link.node < 0 && link.operation >= 0 && link.recorded.graph < 0 &&
+                       IsFusedKernelName(*rank_.Op(link.operation).name) && link.call >= 0 &&
+                       rank_.links.calls[static_cast<std::size_t>(link.call)].events.size() == 1;
+    if (HostNode* host = (known && link.main) || fused ? rank_.HostOf(item.operation) : nullptr) {
       LendArguments(*host, loan);
+    }
+  }
+
+  static void FillCompiled(const CompiledOperation& compiled, bool moves, Node& node) {
+    node.op = *compiled.name;
+    node.parent = *compiled.path;
+    if (!compiled.name->empty()) {
+      node.op_source = OpSource::kLaunch;
+    }
+    if (!moves) {
+      node.num_ops = compiled.flops;
+      node.tensor_bytes = compiled.accessed_bytes;
+    }
+  }
+
+  // What the recording of its graph says of a kernel. Its launch is the caller of all of them.
+  void FillRecorded(const RecordedPlace& place, const DeviceEvent& event, Node& node) const {
+    const RecordedGraph& graph = *rank_.recorded_graphs[static_cast<std::size_t>(place.graph)];
+    const std::int32_t made_by = graph.nodes[static_cast<std::size_t>(place.node)].operation;
+    const RecordedOperation& operation = graph.operations[static_cast<std::size_t>(made_by)];
+    node.op = operation.name;
+    node.parent = operation.parent;
+    node.op_source = place.inferred ? OpSource::kEagerTwin : OpSource::kGraphRecording;
+    node.rf_id = place.rf_id;
+    if (event.kind == DeviceEvent::Kind::kKernel && operation.op_class != OpClass::kOther) {
+      node.op_class = operation.op_class;
+    }
+    if (place.arguments) {
+      node.op_schema = operation.op_schema;
+      node.inputs = operation.inputs;
+      node.outputs = operation.outputs;
+      node.results_inferred = operation.results_inferred;
     }
   }
 
@@ -236,16 +285,6 @@ class Writer {
         break;
     }
     return NodeType::kComp;
-  }
-
-  // The innermost composite around an operation.
-  [[nodiscard]] std::string FrameOf(std::int32_t operation) const {
-    for (std::int32_t at = rank_.Op(operation).parent; at >= 0; at = rank_.Op(at).parent) {
-      if (rank_.RoleOf(at) == Role::kFrame) {
-        return *rank_.Op(at).name;
-      }
-    }
-    return {};
   }
 
   RankCapture& rank_;

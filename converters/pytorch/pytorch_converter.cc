@@ -16,6 +16,7 @@
 #include "converters/pytorch/host/tensor_ranges.h"
 #include "converters/pytorch/kineto/counters.h"
 #include "converters/pytorch/node_writer.h"
+#include "converters/pytorch/rank/graph_twins.h"
 #include "converters/pytorch/rank/identity.h"
 #include "core/parallel.h"
 #include "et_schema/trace_set.h"
@@ -37,11 +38,50 @@ Status ForEachRank(std::size_t count, const Body& body) {
   return {};
 }
 
-Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files,
-                                           RepeatChoice repeat) {
+// The graphs that were recorded while these Kineto traces were captured.
+Result<RecordedGraphs> ReadGraphCaptures(const std::vector<std::string>& paths,
+                                         Diagnostics& diagnostics) {
+  RecordedGraphs graphs;
+  for (const std::string& path : paths) {
+    REPRISE_ASSIGN(RankCapture capture, ReadRank({.rank = -1, .kineto = path}));
+    for (const auto& graph : capture.recorded_graphs) {
+      graphs.push_back(graph);
+    }
+    if (capture.recorded_graphs.empty()) {
+      return BadInput(fmt::format(
+          "{}: holds no complete recording of a device graph; expected calls of "
+          "cudaStreamBeginCapture and cudaStreamEndCapture (or hipStream...) with launches "
+          "between them; profile with record_shapes while the graphs are recorded",
+          path));
+    }
+    if (const std::uint64_t cut = capture.diagnostics.CountOf("graph_recording_cut"); cut > 0) {
+      diagnostics.Count("graph_recording_cut", path, cut);
+    }
+  }
+  return graphs;
+}
+
+// The kernels of these Kineto traces that ran without a graph.
+Result<RecordedGraphs> ReadLike(const std::vector<std::string>& paths) {
+  RecordedGraphs kernels;
+  for (const std::string& path : paths) {
+    REPRISE_ASSIGN(const RankCapture capture, ReadRank({.rank = -1, .kineto = path}));
+    kernels.push_back(std::make_shared<const RecordedGraph>(TakeEagerKernels(capture)));
+    if (kernels.back()->nodes.size() < EagerTwins::kStretch) {
+      return BadInput(fmt::format(
+          "{}: holds {} kernels outside of device graphs; expected at least {}, of the same "
+          "program run without graphs",
+          path, kernels.back()->nodes.size(), EagerTwins::kStretch));
+    }
+  }
+  return kernels;
+}
+
+Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files, RepeatChoice repeat,
+                                           const GraphSources& graphs) {
   std::vector<RankCapture> ranks(files.size());
   REPRISE_TRY(ForEachRank(files.size(), [&](std::size_t i) -> Status {
-    REPRISE_ASSIGN(ranks[i], ReadRank(files[i], repeat));
+    REPRISE_ASSIGN(ranks[i], ReadRank(files[i], repeat, graphs));
     return {};
   }));
   return ranks;
@@ -73,7 +113,8 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   metadata.rank = rank.rank;
   metadata.world_size = std::max(rank.world_size, rank.rank + 1);
   metadata.base_ns = rank.base_ns;
-  metadata.source = rank.host.schema == "none" ? "kineto alone"
+  metadata.source = !rank.files.profiler.empty() ? rank.files.profiler
+                    : rank.host.schema == "none" ? "kineto alone"
                     : rank.kineto.untimed
                         ? fmt::format("pytorch host trace {} alone", rank.host.schema)
                         : fmt::format("pytorch host trace {} + kineto", rank.host.schema);
@@ -134,6 +175,7 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
                                     "kineto_event_without_time",
                                     "duration_damaged",
                                     "kernel_without_launch",
+                                    "xla_member_elsewhere",
                                     "duplicate_device_event",
                                     "transfer_kind_unknown",
                                     "transfer_size_unknown",
@@ -145,6 +187,10 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
                                     "device_category_left_out",
                                     "no_times",
                                     "compiled_code",
+                                    "graph_recording_cut",
+                                    "graph_match_partial",
+                                    "graph_recording_ambiguous",
+                                    "graph_launch_unknown",
                                     "identity_unreadable",
                                     "linked_to_another_process",
                                     "linked_to_another_step",
@@ -163,11 +209,14 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   };
   const auto workspace = std::make_shared<Workspace>();
   std::vector<RankCapture>& ranks = workspace->ranks;
-  REPRISE_ASSIGN(ranks, ReadRanks(files, request.repeat));
+  ConvertReport report;
+  GraphSources graphs;
+  REPRISE_ASSIGN(graphs.recorded, ReadGraphCaptures(request.graph_captures, report.diagnostics));
+  REPRISE_ASSIGN(graphs.like, ReadLike(request.like));
+  REPRISE_ASSIGN(ranks, ReadRanks(files, request.repeat, graphs));
   if (!request.input_directory.empty()) {
     REPRISE_TRY(CheckComplete(request.input_directory, ranks));
   }
-  ConvertReport report;
   report.workspace = workspace;
   REPRISE_TRY(CheckRanks(ranks, report.diagnostics));
   auto groups = AssignGroups(ranks, report.diagnostics);
@@ -228,9 +277,10 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
   } else {
     files.push_back(
         {.rank = request.rank, .host = request.host_trace, .kineto = request.device_trace});
-    if (!request.input_file.empty()) {  // one of the two alone
-      const bool host = KindOf(request.input_file) == CaptureKind::kHost;
-      (host ? files[0].host : files[0].kineto) = request.input_file;
+    if (!request.input_file.empty() && KindOf(request.input_file) == CaptureKind::kHost) {
+      files[0].host = request.input_file;
+    } else if (!request.input_file.empty()) {
+      REPRISE_ASSIGN(files, RanksOfFile(request.input_file));
     }
     name = fs::path(request.input_file).filename().string();
     name = name.substr(0, name.find('.'));
@@ -251,7 +301,9 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
 
 ConverterKind PyTorchConverter() {
   return {.name = "pytorch",
-          .help = "PyTorch host traces (ExecutionTraceObserver) with Kineto traces",
+          .help =
+              "PyTorch host traces (ExecutionTraceObserver) with Kineto traces; exports of Nsight "
+              "Systems; results of rocprofv3; profiles of JAX (XLA's .xplane.pb)",
           .sniff = &pytorch::LooksLikeCapture,
           .convert = &pytorch::ConvertPyTorch};
 }

@@ -1,6 +1,7 @@
 // What holds for every input format.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -56,7 +57,7 @@ class Formats : public ::testing::Test {
         pytorch::FreshDirectory(::testing::UnitTest::GetInstance()->current_test_info()->name());
   }
   std::string Write(const Sample& sample, const std::string& text) {
-    const std::string path = root_ + "/" + sample.file;
+    std::string path = root_ + "/" + sample.file;
     pytorch::WriteText(path, text);
     return path;
   }
@@ -122,6 +123,22 @@ TEST_F(Formats, OtherFilesAreNobodys) {
     const std::string path = root_ + "/other";
     pytorch::WriteText(path, text);
     EXPECT_EQ(SniffConverter(path), nullptr) << text;
+  }
+}
+
+// Opening a FIFO waits for a writer: no format opens one, alone or in a directory.
+TEST_F(Formats, FifosAreNobodys) {
+  for (const Sample& sample : Samples()) {
+    const std::string path = root_ + "/" + sample.file;
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0) << path;
+    for (const ConverterKind& kind : BuiltinConverters()) {
+      EXPECT_FALSE(kind.sniff(path)) << kind.name;
+      EXPECT_FALSE(kind.convert({.input_file = path, .output_directory = root_ + "/out"}))
+          << kind.name;
+      EXPECT_FALSE(kind.convert({.input_directory = root_, .output_directory = root_ + "/out"}))
+          << kind.name;
+    }
+    fs::remove(path);
   }
 }
 

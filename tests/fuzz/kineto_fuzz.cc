@@ -8,6 +8,7 @@
 
 #include "converters/converter.h"
 #include "et_schema/graph.h"
+#include "scratch.h"
 
 namespace reprise {
 namespace {
@@ -15,14 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void Try(const char* data, std::size_t size) {
-  // One directory a process: libFuzzer runs several.
-  static const fs::path directory = [] {
-    std::string pattern = (fs::temp_directory_path() / "kineto_fuzz_XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      std::abort();
-    }
-    return fs::path(pattern);
-  }();
+  static const fs::path directory = FuzzDirectory("kineto_fuzz");
   const fs::path in = directory / "in.json";
   const fs::path out = directory / "out.0.et";
   std::ofstream(in, std::ios::binary).write(data, static_cast<std::streamsize>(size));

@@ -8,6 +8,7 @@
 
 #include "converters/other_forms.h"
 #include "converters/pytorch/files/captured_file.h"
+#include "converters/pytorch/files/export_ranks.h"
 #include "converters/pytorch/files/file_ranks.h"
 #include "converters/pytorch/files/separate_captures.h"
 #include "converters/text_source.h"
@@ -54,10 +55,10 @@ class CaptureFinder {
 
   Result<std::vector<RankFiles>> Run() {
     REPRISE_TRY(ListOwn());
-    LookIntoOthers();
+    REPRISE_TRY(LookIntoOthers());
     if (!HasKind(CaptureKind::kHost) || !HasKind(CaptureKind::kKineto)) {
       REPRISE_TRY(ListFolders());
-      LookIntoOthers();
+      REPRISE_TRY(LookIntoOthers());
     }
     for (const std::string& path : unfinished_) {
       diagnostics_.Count("unfinished_capture_file", path);
@@ -145,12 +146,15 @@ class CaptureFinder {
   }
 
   // Looks into files of other names for the kinds that are still missing.
-  void LookIntoOthers() {
+  Status LookIntoOthers() {
+    REPRISE_TRY(OpenExports(others_, &diagnostics_));
     const bool hosts = HasKind(CaptureKind::kHost);
     const bool kinetos = HasKind(CaptureKind::kKineto);
     if (!hosts || !kinetos) {
       ForEachInParallel(others_.size(), [this](std::size_t i) {
-        others_[i].head = SniffText(ReadHead(others_[i].path, kHeadBytes));
+        if (others_[i].head.kind == CaptureKind::kOther) {
+          others_[i].head = SniffText(ReadHead(others_[i].path, kHeadBytes));
+        }
       });
     }
     for (CapturedFile& file : others_) {
@@ -161,6 +165,7 @@ class CaptureFinder {
       }
     }
     others_.clear();
+    return {};
   }
 
   [[nodiscard]] Result<std::vector<RankFiles>> NothingHere() const {
@@ -174,8 +179,10 @@ class CaptureFinder {
           "other file; remove it, and capture again",
           unfinished_.front()));
     }
-    for (const std::string& path : not_json_) {  // an archive of captures, perhaps
-      REPRISE_TRY(CheckForm(path));
+    for (const auto* const paths : {&not_json_, &looked_into_}) {  // an archive, perhaps
+      for (const std::string& path : *paths) {
+        REPRISE_TRY(CheckForm(path));
+      }
     }
     std::string seen;
     constexpr std::size_t kMostNamed = 3;
@@ -188,7 +195,9 @@ class CaptureFinder {
     return BadInput(fmt::format(
         "{}: no captures here: expected rank<N>.et.json and rank<N>.kineto.json, or other JSON "
         "files of PyTorch's host trace (\"schema\", \"nodes\") and profiler (\"traceEvents\", or "
-        "Perfetto's packets as .pftrace), each perhaps with .gz or .zst{}",
+        "Perfetto's packets as .pftrace), each perhaps with .gz or .zst, or exports of Nsight "
+        "Systems (.sqlite), or results of rocprofv3 (.db, .json), or profiles of JAX "
+        "(.xplane.pb){}",
         directory_, seen));
   }
 
@@ -260,7 +269,26 @@ Result<std::vector<RankFiles>> FindCaptures(const std::string& directory,
   return CaptureFinder(directory, choice, diagnostics).Run();
 }
 
-CaptureKind KindOf(const std::string& path) { return SniffText(ReadHead(path, kHeadBytes)).kind; }
+Result<std::vector<RankFiles>> RanksOfFile(const std::string& path) {
+  std::vector<CapturedFile> files = {{.path = path, .name = path}};
+  REPRISE_TRY(OpenExports(files, nullptr));
+  std::vector<RankFiles> out;
+  out.reserve(files.size());
+  for (const CapturedFile& file : files) {
+    out.push_back({.rank = files.size() > 1 ? file.rank : -1,
+                   .host = {},
+                   .kineto = path,
+                   .meta = {},
+                   .profiler = file.profiler,
+                   .kineto_process = file.of_process});
+  }
+  return out;
+}
+
+CaptureKind KindOf(const std::string& path) {
+  return ProfilerOf(path).empty() ? SniffText(ReadHead(path, kHeadBytes)).kind
+                                  : CaptureKind::kKineto;
+}
 
 bool LooksLikeCapture(const std::string& path) {
   const auto sniff = [](const std::string& file) { return KindOf(file) != CaptureKind::kOther; };

@@ -20,7 +20,8 @@ struct CaptureChoice {
 // By rank: rank<N>.et.json with rank<N>.kineto.json and perhaps rank<N>.meta.json, each plain, .gz
 // or .zst. Only where those leave a kind of file missing, other JSON files of the directory, and of
 // kFoldersDeep folders in it, are looked into: their content shows what they are, their rank and
-// process, else names say the rank (file_ranks.h).
+// process, else names say the rank (file_ranks.h). Other profilers' files are Kineto files of
+// one or several ranks (export_ranks.h).
 //
 // Host traces alone or Kineto files alone are a capture too, if all ranks have the same: `kineto`
 // or `host` of every RankFiles is empty then. Bad input if there are none, if a file is missing on
@@ -33,6 +34,9 @@ struct CaptureChoice {
                                                           Diagnostics& diagnostics);
 
 inline constexpr int kFoldersDeep = 4;
+
+// The ranks of one Kineto file: of another profiler's as many as it has processes that used a GPU.
+[[nodiscard]] Result<std::vector<RankFiles>> RanksOfFile(const std::string& path);
 
 // What a file is, by its first bytes.
 [[nodiscard]] CaptureKind KindOf(const std::string& path);

@@ -10,12 +10,13 @@
 #include <system_error>
 #include <utility>
 
+#include "converters/other_forms.h"
 #include "converters/pytorch/perfetto/packets.h"
 
 namespace reprise::pytorch {
 namespace {
 
-constexpr std::string_view kEndings[] = {".json", ".pftrace"};
+constexpr std::string_view kEndings[] = {".json", ".pftrace", ".sqlite", ".db", ".xplane.pb"};
 constexpr std::string_view kDigits = "0123456789";
 
 std::string_view WithoutPacking(std::string_view name) {
@@ -173,6 +174,9 @@ FileHead SniffText(std::string_view head) {
   const auto has = [&](std::string_view key) { return !ValueOf(head, key).empty(); };
   if (head[brace] == '[') {  // Chrome's list of events: nothing is around them
     out.kind = has("ph") && has("pid") ? CaptureKind::kKineto : CaptureKind::kOther;
+    return out;
+  }
+  if (IsViewersTrace(head)) {
     return out;
   }
   // Kineto first: strings in its events may say anything.

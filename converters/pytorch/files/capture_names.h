@@ -34,7 +34,8 @@ struct NumberedName {
 };
 [[nodiscard]] NumberedName NumbersIn(std::string_view name);
 
-// Whether it ends as a capture does: .json or .pftrace, each perhaps with .gz or .zst.
+// Whether it ends as a capture does: .json, .pftrace, .sqlite, .db or .xplane.pb, each perhaps with
+// .gz or .zst.
 [[nodiscard]] bool IsCaptureName(std::string_view file_name);
 
 // What the first bytes of a file's text, or of its packets, say of it.

@@ -14,7 +14,9 @@ struct CapturedFile {
   std::string name;  // from the given directory on: "chakra/rank-0.json.gz"
   std::uint64_t bytes = 0;
   FileHead head;
-  std::int32_t rank = -1;  // -1: not known
+  std::int32_t rank = -1;        // -1: not known
+  std::string profiler;          // RankFiles::profiler
+  std::int64_t of_process = -1;  // RankFiles::kineto_process
 };
 
 // "chakra" of "chakra/rank-0.json.gz"; empty for the given directory itself.

@@ -192,6 +192,10 @@ class Separation {
       RankFiles& of_rank = capture.ranks[file->rank];
       of_rank.rank = file->rank;
       Slot(of_rank, file->head.kind) = file->path;
+      if (file->head.kind == CaptureKind::kKineto) {
+        of_rank.kineto_process = file->of_process;
+        of_rank.profiler = file->profiler;
+      }
       capture.bytes += file->bytes;
       capture.Began(file->head.start_ns);
     }

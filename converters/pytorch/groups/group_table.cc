@@ -194,6 +194,7 @@ int GroupTable::FirstTwin(int group) const {
 
 std::map<std::string, ProcessGroup> AssignGroups(std::span<RankCapture> ranks,
                                                  Diagnostics& diagnostics) {
+  ListCommunicators(ranks, diagnostics);
   for (RankCapture& rank : ranks) {
     SettleGroups(WorldSizeOf(ranks), rank);
     StateWorldSize(rank);

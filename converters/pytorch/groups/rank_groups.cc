@@ -134,6 +134,47 @@ class RankGroups {
 
 }  // namespace
 
+void ListCommunicators(std::span<RankCapture> ranks, Diagnostics& diagnostics) {
+  struct Use {
+    std::set<std::int64_t> ranks;
+    std::optional<std::int64_t> size;
+    bool listed = false;
+  };
+  std::map<std::string, Use> uses;
+  const auto visit = [&ranks](const auto& each) {
+    for (RankCapture& rank : ranks) {
+      for (TransferRecord& transfer : rank.transfers) {
+        if (transfer.arguments.said.group_name.starts_with(kCommunicatorPrefix)) {
+          each(rank.rank, transfer.arguments);
+        }
+      }
+    }
+  };
+  visit([&uses](std::int32_t rank, const CommArguments& arguments) {
+    const CommAttributes& said = arguments.said;
+    Use& use = uses[said.group_name];
+    use.ranks.insert(rank);
+    use.size = use.size ? use.size : said.group_size;
+    use.listed = use.listed || !said.ranks.empty();
+  });
+  std::erase_if(uses, [](const auto& one) {
+    const auto& [ranks_of, size, listed] = one.second;
+    return listed || ranks_of.size() < 2 || (size && *size != std::ssize(ranks_of));
+  });
+  for (const auto& [name, use] : uses) {
+    diagnostics.Count("group_members_by_use",
+                      fmt::format("{}: [{}]", name, fmt::join(use.ranks, ", ")));
+  }
+  visit([&uses](std::int32_t /*rank*/, CommArguments& arguments) {
+    CommAttributes& said = arguments.said;
+    if (const auto use = uses.find(said.group_name); use != uses.end()) {
+      said.ranks.assign(use->second.ranks.begin(), use->second.ranks.end());
+      said.group_size = std::ssize(said.ranks);
+      SettleSizes(arguments);
+    }
+  });
+}
+
 void SettleGroups(std::int32_t world_size, RankCapture& rank) {
   RankGroups(world_size, rank).Settle();
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "converters/pytorch/rank/rank_capture.h"
+#include "core/diagnostics.h"
 
 namespace reprise::pytorch {
 
@@ -14,5 +16,10 @@ namespace reprise::pytorch {
 // them says stay without (`group_members_unknown`). Lists that differ: the first is taken
 // (`group_members_differ`).
 void SettleGroups(std::int32_t world_size, RankCapture& rank);
+
+// Before that: NCCL's communicators have one name on all members (kCommunicatorPrefix). Where no
+// record lists the members, they are the ranks that use it, if that are as many as a record says,
+// or none says it (`group_members_by_use`).
+void ListCommunicators(std::span<RankCapture> ranks, Diagnostics& diagnostics);
 
 }  // namespace reprise::pytorch

@@ -28,6 +28,7 @@ struct CommAttributes {
   std::string dtype;       // "Float"
   std::string group_name, group_description;
   std::optional<std::int64_t> in_elements, out_elements;
+  std::optional<std::int64_t> in_bytes, out_bytes;  // of records that count bytes instead
   std::vector<std::int64_t> in_splits, out_splits;  // written as strings: "[134, 146]"
   bool splits_cut = false;  // Kineto shortened a list with "...": nothing of it is known
   bool async = false;       // false: blocking, or not recorded

@@ -8,6 +8,10 @@
 
 namespace reprise::pytorch {
 
+// Names of groups that are NCCL's communicators by their identity, which all members share, begin
+// with it: "nccl 00c0ffee00c0ffee".
+inline constexpr std::string_view kCommunicatorPrefix = "nccl ";
+
 struct GroupRecord {
   std::string name;                 // differs between ranks for one and the same group
   std::string description;          // "default_pg", "tp"; equal on all members

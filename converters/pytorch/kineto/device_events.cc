@@ -87,6 +87,19 @@ void AddSync(element event, DeviceTrace& trace) {
        .source_correlation = IntegerOr(args["wait_on_cuda_event_record_corr_id"], -1)});
 }
 
+std::unique_ptr<CompiledOperation> ReadCompiled(const JsonMember& args, BatchStrings& strings) {
+  auto out = std::make_unique<CompiledOperation>();
+  out->name = strings.Intern(TextOr(args["hlo_op"]));
+  out->path = strings.Intern(TextOr(args["hlo_path"]));
+  out->op_class = ParseName<OpClass>(TextOr(args["hlo_class"])).value_or(OpClass::kOther);
+  out->flops = IntegerOr(args["flops"], -1);
+  out->accessed_bytes = IntegerOr(args["bytes accessed"], -1);
+  out->item = IntegerOr(args["item"], -1);
+  bool cut = false;
+  out->after = ListIn(args["after"], cut);
+  return out;
+}
+
 // "hcom_allReduce__586_0_1" with {"data_type": "FP32", "count": 4097000}: the number behind the
 // kind is the group's. A count is of what a rank gives; of a reduce_scatter, scatter or receive, of
 // what it gets. An all_to_all's may be of one peer or of all: it is not taken.
@@ -165,6 +178,8 @@ DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSp
   out.device = static_cast<std::int32_t>(device < kMostDevices ? device : 0);
   out.stream = StreamOr(args, RowNumber(event["tid"], 0));
   out.external_id = ArgumentOr(args, {"External id", "external id"}, -1);
+  out.graph_node_id = IntegerOr(args["graph node id"], -1);
+  out.graph_id = out.graph_node_id < 0 ? -1 : IntegerOr(args["graph id"], -1);
   out.work.correlation = ReadCorrelation(args);
   out.work.grid = Three(args["grid"]);
   out.work.block = Three(args["block"]);
@@ -180,6 +195,9 @@ DeviceEvent ReadDeviceEvent(element event, DeviceEvent::Kind kind, const EventSp
     out.comm = ReadCommAttributes(all);
   } else if (out.name->starts_with("hcom_")) {
     out.comm = ReadHcclAttributes(*out.name, args);
+  }
+  if (args["hlo_op"].get(known) == simdjson::SUCCESS) {
+    out.compiled = ReadCompiled(args, strings);
   }
   return out;
 }
@@ -236,6 +254,8 @@ std::unique_ptr<CommAttributes> ReadCommAttributes(element args) {
   comm->out_splits = ListIn(args["Out split size"], comm->splits_cut);
   comm->in_elements = IntegerIn(args["In msg nelems"]);
   comm->out_elements = IntegerIn(args["Out msg nelems"]);
+  comm->in_bytes = IntegerIn(args["In msg bytes"]);
+  comm->out_bytes = IntegerIn(args["Out msg bytes"]);
   comm->group_size = IntegerIn(args["Group size"]);
   comm->rank_start = IntegerIn(args["Global rank start"]);
   comm->rank_stride = IntegerIn(args["Global rank stride"]);

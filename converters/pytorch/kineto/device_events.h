@@ -19,6 +19,7 @@
 #include "converters/pytorch/kineto/event_categories.h"
 #include "converters/pytorch/kineto/event_times.h"
 #include "core/diagnostics.h"
+#include "core/operators.h"
 #include "et_schema/node.h"
 
 namespace reprise::pytorch {
@@ -29,7 +30,18 @@ struct RuntimeCall {
   std::int64_t thread = 0;
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t correlation = -1;
-  std::optional<std::int64_t> stream;  // where the call's arguments say it
+  std::optional<std::int64_t> stream;   // where the call's arguments say it
+  const std::string* kernel = nullptr;  // that it launches, where they say it: ROCm's do
+};
+
+// What a compiler's profile says of an operation that it made (XLA's: xla/operation_events.h).
+struct CompiledOperation {
+  const std::string* name = nullptr;  // "fusion.12"; of a kernel: the operation that launched it
+  const std::string* path = nullptr;  // "jit(step)/dot_general"; empty: not known
+  OpClass op_class = OpClass::kOther;
+  std::int64_t flops = -1, accessed_bytes = -1;  // -1: not recorded
+  std::int64_t item = -1;                        // by which others wait for it; -1: none does
+  std::vector<std::int64_t> after;               // items on other streams that it waited for
 };
 
 struct DeviceEvent {
@@ -39,9 +51,13 @@ struct DeviceEvent {
   std::int64_t stream = 0;
   std::int64_t start_ns = 0, end_ns = 0;
   std::int64_t external_id = -1;
+  std::int64_t graph_id = -1, graph_node_id = -1;  // of CUDA's graphs; -1: not recorded
   DeviceWork work;
-  std::unique_ptr<CommAttributes> comm;  // NCCL kernels whose arguments say what they do
+  std::unique_ptr<CommAttributes> comm;         // NCCL kernels whose arguments say what they do
+  std::unique_ptr<CompiledOperation> compiled;  // nullptr: no compiler's profile
 
+  // A device that runs whole programs has no launches of their operations.
+  [[nodiscard]] bool HasNoLaunch() const { return compiled != nullptr && work.correlation < 0; }
   [[nodiscard]] std::tuple<std::int32_t, std::int64_t, Kind> Place() const {
     return {device, stream, kind};
   }

@@ -161,6 +161,9 @@ void EventBatch::AddCall(std::string_view name, std::int32_t row, const EventSpa
                                 .end_ns = span.end_ns,
                                 .correlation = ReadCorrelation(args),
                                 .stream = IntegerIn(args["stream"])});
+  if (const std::string_view kernel = TextOr(args["kernel"]); !kernel.empty()) {
+    part_.device.calls.back().kernel = strings_.Intern(kernel);
+  }
 }
 
 void EventBatch::AddArrow(bool begins, const JsonMember& id, std::int32_t row,

@@ -76,6 +76,25 @@ Status ReadDistributedInfo(const TextFile& file, std::string_view raw, KinetoTra
   return {};
 }
 
+// What a reader of another profiler's file left out or assumed (xla/xla_text.cc).
+struct LeftOutCounter {
+  const char* name;
+};
+constexpr LeftOutCounter kLeftOut[] = {
+    {"xla_async_unpaired"},   {"xla_device_order"}, {"xla_enclosing_event"}, {"xla_event_left_out"},
+    {"xla_member_elsewhere"}, {"xla_python_frame"}, {"xla_wait_event"}};
+
+Status CountLeftOut(const TextFile& file, std::string_view raw, Diagnostics& diagnostics) {
+  simdjson::dom::parser parser;
+  REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
+  for (const auto& [name] : kLeftOut) {
+    if (const std::int64_t count = GetOr(root[name], std::int64_t{0}); count > 0) {
+      diagnostics.Count(name, file.path(), static_cast<std::uint64_t>(count));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status ReadKinetoHeader(const TextFile& file, const SplitJson& json, std::int64_t& base_ns,
@@ -100,6 +119,9 @@ Status ReadKinetoHeader(const TextFile& file, const SplitJson& json, std::int64_
       !raw.empty() && !trace.device.events.empty()) {
     REPRISE_ASSIGN(const element root, ParseElement(parser, file, raw));
     trace.device_name = DeviceName(root, trace.device.events.front().device);
+  }
+  if (const std::string_view raw = json.Member("leftOut"); !raw.empty()) {
+    REPRISE_TRY(CountLeftOut(file, raw, diagnostics));
   }
   if (const std::string_view raw = json.Member("distributedInfo"); !raw.empty()) {
     REPRISE_TRY(ReadDistributedInfo(file, raw, trace, diagnostics));

@@ -51,7 +51,7 @@ void AddArgument(std::string_view name, std::string& args) {
 // Three sizes as a list.
 bool AddSizes(std::string_view name, std::string_view message, std::string& args) {
   std::array<std::uint64_t, 3> sizes = {1, 1, 1};
-  const bool read = ForEachField(message, [&](const PerfettoField& field) {
+  const bool read = ForEachMessageField(message, [&](const MessageField& field) {
     if (field.number >= 1 && field.number <= sizes.size() && field.type == WireType::kVarint) {
       sizes.at(field.number - 1) = std::min<std::uint64_t>(field.bits, INT32_MAX);
     }
@@ -67,7 +67,7 @@ bool AddSizes(std::string_view name, std::string_view message, std::string& args
 bool AddLaunchArgument(std::string_view message, const InternedTexts& texts, std::string& args) {
   std::string_view name;
   std::uint64_t value = 0;
-  const bool read = ForEachField(message, [&](const PerfettoField& field) {
+  const bool read = ForEachMessageField(message, [&](const MessageField& field) {
     if (field.Is(1, WireType::kVarint)) {
       const std::string* const text = texts.Find(TextKind::kArgument, field.bits);
       name = text == nullptr ? std::string_view() : *text;
@@ -86,7 +86,7 @@ bool AddLaunchArgument(std::string_view message, const InternedTexts& texts, std
 }
 
 bool AddLaunch(std::string_view message, const InternedTexts& texts, std::string& args) {
-  return ForEachField(message, [&](const PerfettoField& field) {
+  return ForEachMessageField(message, [&](const MessageField& field) {
     return field.Is(1, WireType::kBytes)   ? AddSizes("grid", field.bytes, args)
            : field.Is(2, WireType::kBytes) ? AddSizes("block", field.bytes, args)
            : field.Is(3, WireType::kBytes) ? AddLaunchArgument(field.bytes, texts, args)
@@ -111,7 +111,7 @@ std::string_view ReadDeviceWork(std::string_view message, const InternedTexts& t
     to = text == nullptr ? std::string_view() : *text;
     return true;
   };
-  const bool sound = ForEachField(message, [&](const PerfettoField& field) {
+  const bool sound = ForEachMessageField(message, [&](const MessageField& field) {
     switch (field.number) {
       case 2:
         seen.duration_ns = field.bits;
@@ -119,7 +119,7 @@ std::string_view ReadDeviceWork(std::string_view message, const InternedTexts& t
       case 6: {
         std::string_view name;
         std::string_view value;
-        const bool read = ForEachField(field.bytes, [&](const PerfettoField& part) {
+        const bool read = ForEachMessageField(field.bytes, [&](const MessageField& part) {
           name = part.Is(1, WireType::kBytes) ? part.bytes : name;
           value = part.Is(2, WireType::kBytes) ? part.bytes : value;
           return true;
@@ -178,8 +178,7 @@ std::string_view AppendDeviceEvent(std::string_view message, const InternedTexts
     events.AddText("tid", seen.stream);
   }
   events.AddTime(time_ns);
-  events.text += ",\"dur\":";
-  AppendMicroseconds(static_cast<std::int64_t>(seen.duration_ns), events.text);
+  events.AddDuration(static_cast<std::int64_t>(seen.duration_ns));
   if (!seen.args.empty()) {
     events.AddArguments(seen.args + "}");
   }
@@ -195,7 +194,7 @@ std::string_view AppendCounters(std::string_view message, const InternedTexts& t
   constexpr std::uint32_t kInterned = 4;
   InternedTexts::Counters own;
   const InternedTexts::Counters* counters = &own;
-  bool sound = ForEachField(message, [&](const PerfettoField& field) {
+  bool sound = ForEachMessageField(message, [&](const MessageField& field) {
     if (field.Is(kGpu, WireType::kVarint)) {
       own.gpu = static_cast<std::int32_t>(field.bits);
     } else if (field.Is(kInterned, WireType::kVarint)) {
@@ -206,13 +205,13 @@ std::string_view AppendCounters(std::string_view message, const InternedTexts& t
   if (counters == nullptr) {
     return "a sample refers to counters that no packet before it describes";
   }
-  sound = sound && ForEachField(message, [&](const PerfettoField& field) {
+  sound = sound && ForEachMessageField(message, [&](const MessageField& field) {
             if (!field.Is(kValues, WireType::kBytes)) {
               return true;
             }
             std::uint64_t id = 0;
             std::string value;
-            const bool read = ForEachField(field.bytes, [&](const PerfettoField& part) {
+            const bool read = ForEachMessageField(field.bytes, [&](const MessageField& part) {
               if (part.Is(1, WireType::kVarint)) {
                 id = part.bits;
               } else if (part.Is(2, WireType::kVarint)) {

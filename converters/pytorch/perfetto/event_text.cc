@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <iterator>
 
 #include "converters/pytorch/perfetto/packets.h"
-#include "core/clock.h"
 #include "core/input_file.h"
-#include "core/utf8.h"
 
 namespace reprise::pytorch {
 namespace {
@@ -41,7 +38,7 @@ class AnnotationWriter {
 
   void Member(std::string_view message, std::uint64_t depth) {
     bool named = false;
-    const bool read = ForEachField(message, [&](const PerfettoField& field) {
+    const bool read = ForEachMessageField(message, [&](const MessageField& field) {
       if (field.Is(annotation_field::kName, WireType::kBytes)) {
         AppendQuoted(field.bytes, out_);
       } else if (field.Is(annotation_field::kNameId, WireType::kVarint)) {
@@ -84,7 +81,7 @@ class AnnotationWriter {
     }
     char close = 0;  // of the list that is open
     bool done = false;
-    const bool read = ForEachField(message, [&](const PerfettoField& field) {
+    const bool read = ForEachMessageField(message, [&](const MessageField& field) {
       const bool lists =
           field.number == annotation_field::kMembers || field.number == annotation_field::kItems;
       if (lists && field.type == WireType::kBytes && !done) {
@@ -113,7 +110,7 @@ class AnnotationWriter {
     }
   }
 
-  bool Scalar(const PerfettoField& field) {
+  bool Scalar(const MessageField& field) {
     if (field.Is(annotation_field::kBool, WireType::kVarint)) {
       out_ += field.bits != 0 ? "true" : "false";
     } else if (field.Is(annotation_field::kUnsigned, WireType::kVarint) ||
@@ -141,75 +138,11 @@ class AnnotationWriter {
 
 }  // namespace
 
-void AppendQuoted(std::string_view text, std::string& out) {
-  if (!IsValidUtf8(text)) {
-    AppendQuoted(ReplaceInvalidUtf8(text), out);
-    return;
-  }
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
-void AppendReal(double value, std::string& out) {
-  if (std::isfinite(value)) {
-    fmt::format_to(std::back_inserter(out), "{}", value);
-  } else {
-    out += "null";
-  }
-}
-
-void AppendMicroseconds(std::int64_t ns, std::string& out) {
-  const auto size = static_cast<std::uint64_t>(ns < 0 ? -ns : ns);
-  constexpr auto kNsPerUsUnsigned = static_cast<std::uint64_t>(kNsPerUs);
-  fmt::format_to(std::back_inserter(out), "{}{}.{:03}", ns < 0 ? "-" : "", size / kNsPerUsUnsigned,
-                 size % kNsPerUsUnsigned);
-}
-
 std::string_view AppendAnnotation(std::string_view message, const InternedTexts& texts,
                                   std::string& out) {
   AnnotationWriter writer(texts, out);
   writer.Member(message, 1);
   return writer.error();
-}
-
-void EventList::Begin(std::string_view phase) {
-  text += first_ ? "\n{\"ph\":\"" : ",\n{\"ph\":\"";
-  text += phase;
-  text += '"';
-  first_ = false;
-}
-
-void EventList::AddText(std::string_view name, std::string_view value) {
-  fmt::format_to(std::back_inserter(text), ",\"{}\":", name);
-  AppendQuoted(value, text);
-}
-
-void EventList::AddNumber(std::string_view name, std::int64_t value) {
-  fmt::format_to(std::back_inserter(text), ",\"{}\":{}", name, value);
-}
-
-void EventList::AddRow(std::int64_t process, std::int64_t thread) {
-  fmt::format_to(std::back_inserter(text), ",\"pid\":{},\"tid\":{}", process, thread);
-}
-
-void EventList::AddTime(std::int64_t at_ns) {
-  text += ",\"ts\":";
-  AppendMicroseconds(at_ns - base_ns.value_or(0), text);
-}
-
-void EventList::AddArguments(std::string_view object) {
-  text += ",\"args\":";
-  text += object;
 }
 
 }  // namespace reprise::pytorch

@@ -24,13 +24,13 @@ constexpr std::uint32_t kCounterDescriptors = 47;
 
 bool ReadCounterNames(std::string_view message, std::map<std::uint64_t, std::string>& names) {
   constexpr std::uint32_t kSpecs = 1;
-  return ForEachField(message, [&names](const PerfettoField& field) {
+  return ForEachMessageField(message, [&names](const MessageField& field) {
     std::uint64_t id = 0;
     std::string_view name;
     if (!field.Is(kSpecs, WireType::kBytes)) {
       return true;
     }
-    const bool read = ForEachField(field.bytes, [&](const PerfettoField& part) {
+    const bool read = ForEachMessageField(field.bytes, [&](const MessageField& part) {
       id = part.Is(1, WireType::kVarint) ? part.bits : id;
       name = part.Is(2, WireType::kBytes) ? part.bytes : name;
       return true;
@@ -41,11 +41,11 @@ bool ReadCounterNames(std::string_view message, std::map<std::uint64_t, std::str
 }
 
 bool InternedTexts::Add(std::string_view message) {
-  return ForEachField(message, [this](const PerfettoField& field) {
+  return ForEachMessageField(message, [this](const MessageField& field) {
     if (field.Is(kCounterDescriptors, WireType::kBytes)) {
       std::uint64_t id = 0;
       Counters counters;
-      const bool read = ForEachField(field.bytes, [&](const PerfettoField& part) {
+      const bool read = ForEachMessageField(field.bytes, [&](const MessageField& part) {
         id = part.Is(kEntryId, WireType::kVarint) ? part.bits : id;
         counters.gpu =
             part.Is(3, WireType::kVarint) ? static_cast<std::int32_t>(part.bits) : counters.gpu;
@@ -60,7 +60,7 @@ bool InternedTexts::Add(std::string_view message) {
       }
       std::uint64_t id = 0;
       std::string_view text;
-      const bool read = ForEachField(field.bytes, [&](const PerfettoField& part) {
+      const bool read = ForEachMessageField(field.bytes, [&](const MessageField& part) {
         id = part.Is(kEntryId, WireType::kVarint) ? part.bits : id;
         text = part.Is(table.text, WireType::kBytes) ? part.bytes : text;
         return true;

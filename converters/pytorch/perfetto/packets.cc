@@ -31,31 +31,31 @@ std::optional<std::uint64_t> LengthIn(std::string_view bytes, std::size_t& size)
 // A whole packet of which every field that is known here has its type, one at least.
 bool IsPacket(std::string_view bytes) {
   bool known = false;
-  return ForEachField(bytes,
-                      [&known](const PerfettoField& field) {
-                        switch (field.number) {
-                          case kTimestamp:
-                          case kSequenceId:
-                          case kSequenceFlags:
-                            known = true;
-                            return field.type == WireType::kVarint;
-                          case kClockSnapshot:
-                          case kTrackEvent:
-                          case kInternedData:
-                          case kTrackDescriptor:
-                            known = true;
-                            return field.type == WireType::kBytes;
-                          default:
-                            return true;
-                        }
-                      }) &&
+  return ForEachMessageField(bytes,
+                             [&known](const MessageField& field) {
+                               switch (field.number) {
+                                 case kTimestamp:
+                                 case kSequenceId:
+                                 case kSequenceFlags:
+                                   known = true;
+                                   return field.type == WireType::kVarint;
+                                 case kClockSnapshot:
+                                 case kTrackEvent:
+                                 case kInternedData:
+                                 case kTrackDescriptor:
+                                   known = true;
+                                   return field.type == WireType::kBytes;
+                                 default:
+                                   return true;
+                               }
+                             }) &&
          known;
 }
 
 void Learn(std::string_view packet, PerfettoHead& head) {
   std::optional<std::uint64_t> time_ns;
   bool event = false;
-  (void)ForEachField(packet, [&](const PerfettoField& field) {
+  (void)ForEachMessageField(packet, [&](const MessageField& field) {
     if (field.Is(kTimestamp, WireType::kVarint)) {
       time_ns = field.bits;
     }
@@ -63,9 +63,9 @@ void Learn(std::string_view packet, PerfettoHead& head) {
     if (!field.Is(kTrackDescriptor, WireType::kBytes)) {
       return true;
     }
-    return ForEachField(field.bytes, [&](const PerfettoField& track) {
+    return ForEachMessageField(field.bytes, [&](const MessageField& track) {
       return !track.Is(kTrackThread, WireType::kBytes) ||
-             ForEachField(track.bytes, [&](const PerfettoField& thread) {
+             ForEachMessageField(track.bytes, [&](const MessageField& thread) {
                if (head.process < 0 && thread.Is(kProcessId, WireType::kVarint)) {
                  head.process = static_cast<std::int32_t>(thread.bits);
                }

@@ -111,7 +111,7 @@ class PerfettoText final : public TextSource {
     std::uint64_t flags = 0;
     std::optional<std::uint64_t> time_ns;
     bool compressed = false;
-    const bool sound = ForEachField(read.bytes, [&](const PerfettoField& field) {
+    const bool sound = ForEachMessageField(read.bytes, [&](const MessageField& field) {
       sequence = field.Is(kSequenceId, WireType::kVarint) ? field.bits : sequence;
       flags = field.Is(kSequenceFlags, WireType::kVarint) ? field.bits : flags;
       time_ns = field.Is(kTimestamp, WireType::kVarint) ? field.bits : time_ns;
@@ -148,12 +148,12 @@ class PerfettoText final : public TextSource {
   Status ConvertParts(std::string_view bytes, const Packet& packet) {
     Status status;
     // Texts first: the packet's own events refer to them.
-    const bool sound = ForEachField(bytes,
-                                    [&](const PerfettoField& field) {
-                                      return !field.Is(kInternedData, WireType::kBytes) ||
-                                             packet.texts->Add(field.bytes);
-                                    }) &&
-                       ForEachField(bytes, [&](const PerfettoField& field) {
+    const bool sound = ForEachMessageField(bytes,
+                                           [&](const MessageField& field) {
+                                             return !field.Is(kInternedData, WireType::kBytes) ||
+                                                    packet.texts->Add(field.bytes);
+                                           }) &&
+                       ForEachMessageField(bytes, [&](const MessageField& field) {
                          if (field.type == WireType::kBytes) {
                            contents_.AddPacket(field.number);
                            status = field.number == kTrackDescriptor ? AddTrack(field.bytes, packet)
@@ -173,7 +173,7 @@ class PerfettoText final : public TextSource {
     std::uint64_t uuid = 0;
     Track track;
     bool has_row = false;
-    const bool sound = ForEachField(message, [&](const PerfettoField& field) {
+    const bool sound = ForEachMessageField(message, [&](const MessageField& field) {
       uuid = field.Is(kTrackUuid, WireType::kVarint) ? field.bits : uuid;
       if (field.Is(kTrackName, WireType::kBytes)) {
         contents_.AddTrack(field.bytes);
@@ -184,7 +184,7 @@ class PerfettoText final : public TextSource {
       }
       has_row = true;
       std::string_view name;
-      const bool read = ForEachField(field.bytes, [&](const PerfettoField& part) {
+      const bool read = ForEachMessageField(field.bytes, [&](const MessageField& part) {
         if (part.Is(kProcessId, WireType::kVarint)) {
           track.process = static_cast<std::int32_t>(part.bits);
         } else if (part.Is(kThreadId, WireType::kVarint)) {
@@ -242,7 +242,7 @@ class PerfettoText final : public TextSource {
       problem =
           text == nullptr ? "an event refers to a text that no packet before it has" : problem;
     };
-    const bool sound = ForEachField(message, [&](const PerfettoField& field) {
+    const bool sound = ForEachMessageField(message, [&](const MessageField& field) {
       switch (field.number) {
         case 3:
           if (field.type == WireType::kVarint) {
@@ -348,13 +348,6 @@ class PerfettoText final : public TextSource {
 
 std::unique_ptr<TextSource> PerfettoAsJson(std::unique_ptr<TextSource> packets) {
   return std::make_unique<PerfettoText>(std::move(packets));
-}
-
-Result<std::unique_ptr<TextSource>> OpenKinetoText(const std::string& path) {
-  constexpr std::size_t kHeadBytes = 4096;
-  const bool packets = SniffPerfetto(ReadHead(path, kHeadBytes)).has_value();
-  REPRISE_ASSIGN(std::unique_ptr<TextSource> text, TextSource::Open(path));
-  return packets ? PerfettoAsJson(std::move(text)) : std::move(text);
 }
 
 }  // namespace reprise::pytorch

@@ -3,15 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "converters/text_source.h"
-#include "core/result.h"
 
 namespace reprise::pytorch {
 
-// The text of a Kineto file: its own where it is JSON, else what its packets say. Memory does not
-// grow with the file but for 32 bytes per begin and end, and texts that packets refer to.
+// The text of the Kineto file that these packets, open already, would be. Memory does not grow with
+// the file but for 32 bytes per begin and end, and texts that packets refer to.
 //
 // - Slices become events of two halves (begin_end.h), whose "slice" tells which belong together.
 // - Work on a GPU (GpuRenderStageEvent) becomes an event of the category that Kineto has for its
@@ -20,9 +18,6 @@ namespace reprise::pytorch {
 // - Samples of counters become counter events ("C").
 //
 // Reading fails with bad input that names the file and the byte of the damage, unpacked.
-[[nodiscard]] Result<std::unique_ptr<TextSource>> OpenKinetoText(const std::string& path);
-
-// The same of packets that are open already.
 [[nodiscard]] std::unique_ptr<TextSource> PerfettoAsJson(std::unique_ptr<TextSource> packets);
 
 }  // namespace reprise::pytorch

@@ -205,13 +205,14 @@ void SetTensorSizes(CommArguments& out) {
   }
 }
 
-// From numbers of elements; false: they, or their type, are not recorded.
+// From numbers of bytes, or of elements; false: they, or the elements' type, are not recorded.
 bool SetRecordedSizes(const CommAttributes& said, CommSpec& spec) {
   // More would overflow in sums; no message is near it.
   constexpr std::int64_t kMost = std::int64_t{1} << 46;
-  const std::int64_t item = SizeOf(spec.dtype);
-  std::optional<std::int64_t> in = said.in_elements;
-  std::optional<std::int64_t> out = said.out_elements;
+  const bool bytes = said.in_bytes || said.out_bytes;
+  const std::int64_t item = bytes ? 1 : SizeOf(spec.dtype);
+  std::optional<std::int64_t> in = bytes ? said.in_bytes : said.in_elements;
+  std::optional<std::int64_t> out = bytes ? said.out_bytes : said.out_elements;
   const auto readable = [](const std::optional<std::int64_t>& elements) {
     return !elements || (*elements >= 0 && *elements < kMost);
   };
@@ -383,6 +384,15 @@ CommArguments ReadCommArguments(const CommSources& sources) {
   spec.sequence = out.said.sequence.value_or(-1);
   spec.async = !out.blocking;
   return out;
+}
+
+void SettleSizes(CommArguments& arguments) {
+  CommSpec& spec = arguments.spec;
+  if (!spec.bytes_known && SetRecordedSizes(arguments.said, spec)) {
+    spec.bytes_known = true;
+    ClearOtherSide(spec);
+    arguments.group_size = ImpliedGroupSize(arguments);
+  }
 }
 
 void SettleRoot(bool is_root, CommArguments& arguments) {

@@ -34,6 +34,9 @@ struct CommArguments {
   return spec.kind == CommKind::kUnknown || !spec.bytes_known;
 }
 
+// Sizes that depend on how many members the group has, once `said.group_size` is known.
+void SettleSizes(CommArguments& arguments);
+
 // Sizes that depend on whether this rank is the root, once that is known.
 void SettleRoot(bool is_root, CommArguments& arguments);
 

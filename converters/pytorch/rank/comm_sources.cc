@@ -92,9 +92,11 @@ void Add(const CommAttributes& more, CommAttributes& out) {
     out.group_name = more.group_name;
     out.group_description = more.group_description;
   }
-  if (!out.in_elements && !out.out_elements) {
+  if (!out.in_elements && !out.out_elements && !out.in_bytes && !out.out_bytes) {
     out.in_elements = more.in_elements;
     out.out_elements = more.out_elements;
+    out.in_bytes = more.in_bytes;
+    out.out_bytes = more.out_bytes;
   }
   if (out.in_splits.empty() && out.out_splits.empty()) {
     out.in_splits = more.in_splits;

@@ -4,6 +4,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "converters/pytorch/rank/graph_recordings.h"
+
 namespace reprise::pytorch {
 namespace {
 
@@ -22,11 +24,19 @@ std::string_view WithoutGraphNumber(std::string_view name) {
 // Whether each operation calls something that launches device work, itself or by what it calls.
 std::vector<bool> FindLaunching(const RankCapture& rank) {
   std::vector<bool> launching(rank.list.operations.size());
-  for (const CallLink& link : rank.links.calls) {
-    for (std::int32_t at = link.events.empty() ? -1 : link.operation;
-         at >= 0 && !launching[static_cast<std::size_t>(at)]; at = rank.Op(at).parent) {
+  const auto mark = [&](std::int32_t operation) {
+    for (std::int32_t at = operation; at >= 0 && !launching[static_cast<std::size_t>(at)];
+         at = rank.Op(at).parent) {
       launching[static_cast<std::size_t>(at)] = true;
     }
+  };
+  for (const CallLink& link : rank.links.calls) {
+    if (!link.events.empty()) {
+      mark(link.operation);
+    }
+  }
+  for (const std::int32_t operation : RecordedOperations(rank)) {
+    mark(operation);
   }
   return launching;
 }

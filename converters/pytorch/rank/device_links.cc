@@ -23,6 +23,7 @@ class DeviceLinker {
     }
     PlaceCalls();
     LinkEvents();
+    LinkItems();
     ChooseMain();
   }
 
@@ -96,12 +97,41 @@ class DeviceLinker {
         link.node = by.node;
         continue;
       }
+      if (event.HasNoLaunch()) {
+        continue;
+      }
       rank_.diagnostics.Count(
           "kernel_without_launch",
           fmt::format("{}: {} correlation {}", rank_.label, *event.name, event.work.correlation));
       if (const auto op = by_external.find(event.external_id); op != by_external.end()) {
         link.operation = op->second;
         link.node = NodeAround(op->second);
+      }
+    }
+  }
+
+  // What a compiler's profile says of waits between streams.
+  void LinkItems() {
+    std::unordered_map<std::int64_t, std::int32_t> by_item;
+    for (std::size_t i = 0; i < device_.events.size(); ++i) {
+      const CompiledOperation* const compiled = device_.events[i].compiled.get();
+      if (compiled != nullptr && compiled->item >= 0) {
+        by_item.emplace(compiled->item, static_cast<std::int32_t>(i));
+      }
+    }
+    for (std::size_t i = 0; i < device_.events.size(); ++i) {
+      const CompiledOperation* const compiled = device_.events[i].compiled.get();
+      if (compiled == nullptr) {
+        continue;
+      }
+      for (const std::int64_t item : compiled->after) {
+        const auto source = by_item.find(item);
+        // An event that begins before what it is said to wait for does not.
+        if (source != by_item.end() && source->second != static_cast<std::int32_t>(i) &&
+            device_.events[static_cast<std::size_t>(source->second)].start_ns <=
+                device_.events[i].start_ns) {
+          links_.events[i].sources.push_back({.event = source->second, .inferred = false});
+        }
       }
     }
   }

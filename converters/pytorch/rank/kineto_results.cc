@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/pytorch/rank/graph_recordings.h"
 #include "converters/pytorch/rank/stages.h"
 #include "converters/pytorch/results/infer_results.h"
 
@@ -24,12 +25,15 @@ std::int64_t HighestTensor(const HostTrace& host) {
   return highest;
 }
 
-std::vector<bool> LaunchedKernels(const DeviceLinks& links, std::size_t operations) {
-  std::vector<bool> out(operations, false);
-  for (const EventLink& event : links.events) {
+std::vector<bool> LaunchedKernels(const RankCapture& rank) {
+  std::vector<bool> out(rank.list.operations.size(), false);
+  for (const EventLink& event : rank.links.events) {
     if (event.node >= 0 && event.main) {
       out[static_cast<std::size_t>(event.node)] = true;
     }
+  }
+  for (const std::int32_t operation : RecordedOperations(rank)) {
+    out[static_cast<std::size_t>(operation)] = true;
   }
   return out;
 }
@@ -38,7 +42,7 @@ std::vector<bool> LaunchedKernels(const DeviceLinks& links, std::size_t operatio
 
 void InferKinetoResults(RankCapture& rank) {
   const bool gpu = !rank.kineto.device.empty();
-  const std::vector<bool> launched = LaunchedKernels(rank.links, rank.list.operations.size());
+  const std::vector<bool> launched = LaunchedKernels(rank);
   std::int64_t next = HighestTensor(rank.host) + 1;
   for (std::int32_t i = 0; i < rank.OperationCount(); ++i) {
     HostNode* const host = rank.HostOf(i);

@@ -7,8 +7,9 @@
 #include <limits>
 
 #include "converters/other_forms.h"
+#include "converters/pytorch/files/kineto_text.h"
 #include "converters/pytorch/kineto/kineto_host.h"
-#include "converters/pytorch/perfetto/perfetto_text.h"
+#include "converters/pytorch/rank/graph_matches.h"
 #include "converters/pytorch/rank/identity.h"
 #include "converters/pytorch/rank/stages.h"
 
@@ -72,8 +73,8 @@ Status ReadFiles(RankCapture& rank) {
     rank.kineto = KinetoOf(rank.host, rank.diagnostics);
     return {};
   }
-  REPRISE_TRY(CheckForm(files.kineto));
-  REPRISE_ASSIGN(const std::unique_ptr<TextSource> text, OpenKinetoText(files.kineto));
+  REPRISE_ASSIGN(const std::unique_ptr<TextSource> text,
+                 OpenKinetoText(files.kineto, files.kineto_process));
   REPRISE_ASSIGN(rank.kineto, ReadKineto(*text, files.host.empty(), rank.diagnostics));
   if (files.host.empty()) {
     rank.host = HostTraceOf(rank.kineto, files.kineto, rank.diagnostics);
@@ -109,6 +110,15 @@ CommSources RankCapture::SourcesOf(std::int32_t call) const {
   return out;
 }
 
+std::string RankCapture::FrameOf(std::int32_t operation) const {
+  for (std::int32_t at = Op(operation).parent; at >= 0; at = Op(at).parent) {
+    if (RoleOf(at) == Role::kFrame) {
+      return *Op(at).name;
+    }
+  }
+  return {};
+}
+
 std::string RankCapture::NameOf(const TransferRecord& transfer) const {
   const std::int32_t operation = transfer.call >= 0 ? transfer.call : transfer.leaf;
   const std::string* const name = transfer.device_event >= 0 ? Event(transfer.device_event).name
@@ -128,7 +138,8 @@ std::int32_t RankCapture::StepAt(std::int64_t time_ns) const {
   return after ? -1 : static_cast<std::int32_t>(next - step_operations.begin()) - 1;
 }
 
-Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
+Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice,
+                             const GraphSources& graphs) {
   RankCapture rank{.files = files};
   REPRISE_TRY(ReadFiles(rank));
   TrimHeap();
@@ -161,6 +172,8 @@ Result<RankCapture> ReadRank(const RankFiles& files, RepeatChoice choice) {
     InferKinetoResults(rank);
   }
   AssignIncarnations(rank);
+  MatchGraphs(graphs, rank);
+  ClassifyByKernelNames(rank);
   FindTransfers(rank);
   FindSteps(rank);
   rank.ranges = FindRanges(rank);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,12 +57,31 @@ struct CallLink {
   }
 };
 
+// The node of a recorded graph that a device event replays.
+struct RecordedPlace {
+  std::int32_t graph = -1;  // index into RankCapture::recorded_graphs; -1: unknown
+  std::int32_t node = -1;   // index into its nodes
+  std::int64_t rf_id = -1;  // the same for the kernels of one operation in one launch
+  bool arguments = false;   // the event has its operation's arguments: the longest kernel of it
+  bool inferred = false;    // no recording: of a kernel that ran without a graph (graph_twins.h)
+};
+
+struct RecordedGraph;  // graph_recordings.h
+using RecordedGraphs = std::vector<std::shared_ptr<const RecordedGraph>>;
+// From other captures: graphs that were recorded, and kernels that ran without a graph.
+struct GraphSources {
+  RecordedGraphs recorded, like;
+};
+
 struct EventLink {
   std::int32_t call = -1;             // that launched it
   std::int32_t operation = -1;        // innermost that launched it
   std::int32_t node = -1;             // as in CallLink
   bool main = false;                  // the longest kernel of its operation: it has the arguments
   std::vector<DeviceSource> sources;  // on other streams
+  std::int32_t graph = -1;            // as NodeFields::graph
+  RecordedPlace recorded;
+  OpClass named_class = OpClass::kOther;  // as its name says, where no operation is known
 };
 
 struct DeviceLinks {
@@ -102,6 +122,9 @@ struct RankCapture {
   // Of this rank, in order of creation; with their members once SettleGroups has run.
   std::vector<GroupRecord> groups;
   std::vector<TransferRecord> transfers;
+  // That launches were matched with: recordings, its own before others', and eager kernels.
+  RecordedGraphs recorded_graphs;
+
   std::int64_t base_ns = 0;                   // start of the first step, since the epoch
   std::vector<Step> steps;                    // relative to base_ns; as marked until FrameSteps
   std::vector<Range> ranges;                  // relative to base_ns
@@ -156,13 +179,17 @@ struct RankCapture {
   [[nodiscard]] std::string NameOf(const TransferRecord& transfer) const;
   // The first operation in `call`, itself included, whose name begins so; -1: none.
   [[nodiscard]] std::int32_t FirstIn(std::int32_t call, std::string_view name) const;
+  // The name of the innermost composite around an operation; empty: none.
+  [[nodiscard]] std::string FrameOf(std::int32_t operation) const;
   // The step in which a host operation is that starts then (since the epoch): the last one marked
   // by then; −1 before the first mark and from the last one's end on. 0 without marks.
   [[nodiscard]] std::int32_t StepAt(std::int64_t time_ns) const;
 };
 
-// Reads, links, classifies, finds incarnations and transfers. Needs no other rank.
+// Reads, links, classifies, finds incarnations and transfers. Needs no other rank. `graphs`: beside
+// what the files hold.
 [[nodiscard]] Result<RankCapture> ReadRank(const RankFiles& files,
-                                           RepeatChoice choice = RepeatChoice::kRecorded);
+                                           RepeatChoice choice = RepeatChoice::kRecorded,
+                                           const GraphSources& graphs = {});
 
 }  // namespace reprise::pytorch

@@ -45,6 +45,10 @@ void InferKinetoResults(RankCapture& rank);
 // Counts reuse (`storage_id_reused`).
 void AssignIncarnations(RankCapture& rank);
 
+// kernel_classes.cc. Sets EventLink::named_class of kernels that no known operator launched, by
+// their names (core/kernel_names.h).
+void ClassifyByKernelNames(RankCapture& rank);
+
 // transfer_records.cc. Fills `transfers`: gloo's and NCCL's (nccl.h), in order of issue, which is
 // the order within a group. Counts gloo's that nothing issued (`transfer_without_call`), and calls
 // that never became a transfer (`call_without_transfer`: an exception, a capture that ended

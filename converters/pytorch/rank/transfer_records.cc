@@ -158,7 +158,8 @@ class TransferFinder {
     }
     std::vector<std::int32_t> out;
     for (std::int32_t i = 0; i < rank_.OperationCount(); ++i) {
-      if (rank_.RoleOf(i) == Role::kCommCall && !issued[static_cast<std::size_t>(i)]) {
+      if (rank_.RoleOf(i) == Role::kCommCall && !issued[static_cast<std::size_t>(i)] &&
+          *Op(i).name != "nccl:coalesced") {  // the close of a batch, whose parts are the calls
         out.push_back(i);
       }
     }

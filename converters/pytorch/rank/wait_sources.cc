@@ -235,7 +235,8 @@ class SourceFinder {
       const std::int32_t event = queue.events[i];
       const std::int64_t start_ns = Event(event).start_ns;
       const std::int64_t idle_since_ns = i == 0 ? INT64_MIN : queue.latest_end_ns[i - 1] + kQuietNs;
-      if (links_.events[static_cast<std::size_t>(event)].call >= 0 || start_ns < idle_since_ns) {
+      if (links_.events[static_cast<std::size_t>(event)].call >= 0 || Event(event).HasNoLaunch() ||
+          start_ns < idle_since_ns) {
         continue;
       }
       std::vector<std::int32_t> latest;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "core/for_each_read.h"
 #include "core/output_kind.h"
 #include "core/parallel.h"
+#include "core/temporary_output.h"
 #include "core/version.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
@@ -164,19 +164,14 @@ Status WriteNote(const std::string& path, const AnonymizeRequest& request) {
       {"durations", Name(request.policy.durations)},
       {"shapes", Name(request.policy.shapes)},
       {"reprise_version", kVersion}};
-  std::ofstream out(path, std::ios::binary);
-  out << note.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
-  return out.flush() ? Status{} : EnvironmentError(fmt::format("{}: cannot be written", path));
+  return WriteTextFile(
+      path, note.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace
 
 Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
-  std::error_code error;
-  if (fs::equivalent(request.input_directory, request.output_directory, error)) {
-    return UsageError(fmt::format("{} is the set itself; give another directory for the result",
-                                  request.output_directory));
-  }
+  REPRISE_TRY(CheckIsAnother(request.input_directory, request.output_directory));
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
   const bool named = request.policy.Of(Field::kSetName) == Action::kKeep;
   const std::string name = named ? set.name : "trace";

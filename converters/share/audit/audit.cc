@@ -71,6 +71,8 @@ constexpr TextRule kTextRules[] = {
     {"node.attr.op_kind", IsNameOf<OpKind>},
     {"node.attr.op_class", IsNameOf<OpClass>},
     {"node.attr.actor", IsNameOf<Actor::Kind>},
+    {"node.attr.op_source", IsNameOf<OpSource>},
+    {"node.attr.rescaled", IsNameOf<Rescaled>},
     {"node.attr.comm_dtype",
      [](auto& /*known*/, auto text) {
        return text == "unknown" || ParseDType(text) != DType::kUnknown;
@@ -79,6 +81,7 @@ constexpr TextRule kTextRules[] = {
      [](auto& /*known*/, auto text) { return ParseReduceOp(text).has_value(); }},
     {"node.attr.comm_certainty", IsNameOf<GroupCertainty>},
     {"node.attr.comm_send_end", IsNameOf<SendEnd>},
+    {"node.attr.comm_state", IsNameOf<TransferState>},
     {"node.inputs.values", IsArgument},
     {"node.outputs.values", IsArgument},
     {"header.version", IsHeaderText},
@@ -185,6 +188,8 @@ class Auditor {
     }
     Note();
     Job();
+    MadeFrom(kRescaledFile);
+    MadeFrom(kTransformedFile);
   }
 
   // A JSON file of the set; nothing if there is none. What cannot be read is discarded, no object.
@@ -239,6 +244,32 @@ class Auditor {
         Check(std::string(kJobFile) + place, value.get<std::string>(), 1);
       }
     }
+  }
+
+  // Of rescaled sets and of those that rules changed: numbers, the source's name and a hash of its
+  // content; rules name what they are about.
+  void MadeFrom(const char* name) {
+    const auto file = JsonOf(name);
+    if (!file) {
+      return;
+    }
+    if (!file->is_object()) {
+      Add("file that cannot be read", "file name", name, 1);
+      return;
+    }
+    const nlohmann::json flat = file->flatten();  // items() refers to it
+    for (const auto& [place, value] : flat.items()) {
+      if (value.is_string() && place != "/format" && !IsHashOfContent(value.get<std::string>())) {
+        Check(std::string(name) + place, value.get<std::string>(), 1);
+      }
+    }
+  }
+
+  // XXH3-128 (TraceSet::ContentHash).
+  static bool IsHashOfContent(std::string_view text) {
+    constexpr std::size_t kDigits = 32;
+    return text.size() == kDigits &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
   }
 
   void Check(const std::string& field, const std::string& text, std::uint64_t count) {

@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -192,13 +189,9 @@ Status CheckOutput(const PackRequest& request) {
   if (!request.force) {
     return UsageError(fmt::format("{} exists; give --force to replace it", request.output));
   }
-  std::array<char, 4> magic{};
-  constexpr std::array<char, 4> kZstd = {0x28, '\xb5', 0x2f, '\xfd'};
-  const bool regular = fs::is_regular_file(status);
-  if (regular && fs::file_size(request.output, error) > 0) {
-    std::ifstream(request.output, std::ios::binary).read(magic.data(), magic.size());
-  }
-  return regular && (magic == kZstd || fs::file_size(request.output, error) == 0)
+  const std::string magic = FirstBytes(request.output, kZstdMagic.size());
+  return fs::is_regular_file(status) &&
+                 (magic == kZstdMagic || fs::file_size(request.output, error) == 0)
              ? Status{}
              : UsageError(fmt::format("{} is no package; --force replaces a package only: choose "
                                       "another -o, or remove it yourself",

@@ -194,7 +194,8 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
 bool BelongsToPackage(const std::string& name) {
   return IsEtFileName(name) || name == kManifestFile || name == kLicenceFile ||
          name == kAnonymizedFile || name == kChecksumsFile || name == kGroupsFile ||
-         name == kGroupsInfoFile || name == kRanksFile || name == kJobFile;
+         name == kGroupsInfoFile || name == kRanksFile || name == kJobFile ||
+         name == kRescaledFile || name == kTransformedFile;
 }
 
 // Checksums show that the bytes are those that were packed, not that those were sound.
@@ -226,14 +227,7 @@ Result<PackageManifest> Unpack(const UnpackRequest& request) {
   const fs::path folder = temporary.path();
   REPRISE_TRY(ExtractAll(reader, manifest, folder));
   REPRISE_TRY(CheckUnpacked(reader, temporary.path()));
-  {
-    std::ofstream out(folder / kManifestFile, std::ios::binary);
-    out << ManifestText(manifest);
-    out.close();
-    if (!out) {
-      return EnvironmentError(fmt::format("{}: cannot be written", request.directory));
-    }
-  }
+  REPRISE_TRY(WriteTextFile((folder / kManifestFile).string(), ManifestText(manifest)));
   if (!fs::exists(folder / kChecksumsFile)) {
     std::vector<std::string> names;  // those of the set
     for (const PackagedFile& file : manifest.files) {
