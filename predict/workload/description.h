@@ -133,6 +133,9 @@ struct Layout {
   // which sum their gradients (HSDP). 0: all of them divide, one replica.
   std::int64_t shards = 0;
   bool distributed_optimizer = false;  // optimizer states divided among data-parallel ranks
+  // Gradients, too: each micro-batch's are reduced and scattered, and a rank sums its part alone.
+  // Needs distributed_optimizer.
+  bool divided_gradients = false;
   // Hidden states travel between stages in tp parts, and are gathered from them (Narayanan et al.
   // 2021, arXiv 2104.04473, section 4.1). With sequence parallelism they are in parts already.
   bool scatter_gather = false;
@@ -141,6 +144,11 @@ struct Layout {
   std::vector<std::int64_t> layers_per_stage;  // of each stage in order; empty: equal
   [[nodiscard]] std::int64_t ranks() const { return tp * cp * dp * pp; }
   [[nodiscard]] std::int64_t replicas() const { return shards > 0 ? dp / shards : 1; }
+  // Stage of ZeRO (Rajbhandari et al. 2019, arXiv 1910.02054): what data-parallel ranks divide. 0:
+  // nothing; 1: optimizer states; 2: gradients, too; 3: parameters, too.
+  [[nodiscard]] std::int64_t zero() const {
+    return fsdp ? 3 : divided_gradients ? 2 : distributed_optimizer ? 1 : 0;
+  }
   bool operator==(const Layout&) const = default;
 };
 
@@ -160,6 +168,13 @@ struct Overlap {
 enum class Recompute : std::uint8_t { kNone, kSelective, kFull };
 REPRISE_NAMES(Recompute, "none", "selective", "full");
 
+// Parts of a layer that are computed again, by Megatron-LM's names (--recompute-modules): attention
+// between its projections; a feed-forward block; a router with experts and shared ones; these.
+inline constexpr std::string_view kCoreAttention = "core_attn", kDenseBlock = "mlp",
+                                  kExpertBlock = "moe", kSharedExperts = "shared_experts";
+inline constexpr std::string_view kRecomputeModules[] = {kCoreAttention, kDenseBlock, kExpertBlock,
+                                                         kSharedExperts};
+
 // Of a job that is predicted by the machine's numbers alone.
 inline constexpr char kNoStack[] = "none";
 
@@ -175,6 +190,8 @@ struct Workload {
   // (predict/workload/ops/scaling.cc).
   std::string fp8 = "none";
   Recompute recompute = Recompute::kNone;
+  // Selective: parts of each layer (kRecomputeModules), in this order; empty: core_attn.
+  std::vector<std::string> recompute_modules;
   // Full: of the first so many layers of each chunk of a stage; 0: of all.
   std::int64_t recompute_layers = 0;
   Overlap overlap;
@@ -203,6 +220,8 @@ struct Workload {
   [[nodiscard]] DType GradientType() const {
     return gradient_dtype == DType::kUnknown ? DType::kFloat32 : gradient_dtype;
   }
+  // Whether selective recomputation is of this part of a layer.
+  [[nodiscard]] bool Recomputes(std::string_view module) const;
   // Parameters in 16 bits, with sums, masters and states in 32.
   [[nodiscard]] bool MixedPrecision() const { return SizeOf(model.dtype) < 4; }
   // Layers of each stage of the pipeline, counted through all virtual stages: pp * virtual_stages
@@ -212,8 +231,8 @@ struct Workload {
 };
 
 // The software stack that the job names, else the usual one of its kind: none on processors;
-// deepspeed without fused attention; torch-eager with FSDP, or where ranks share data alone; else
-// megatron-te.
+// deepspeed without fused attention; torch-eager with FSDP, or where ranks share data alone, also
+// with divided gradients; else megatron-te.
 [[nodiscard]] std::string StackOf(const Workload& workload);
 
 // By which published steps are sorted: language models are "dense" or of "experts"; "images",

@@ -7,6 +7,8 @@ namespace {
 
 // As Megatron-LM: without overlap one bucket for all; with it 40 million elements.
 constexpr std::int64_t kOverlappedBucketElements = 40'000'000;
+// Divided gradients: DeepSpeed's reduce_bucket_size (docs/_pages/config-json.md).
+constexpr std::int64_t kDividedBucketElements = 500'000'000;
 
 std::int64_t RoundUp(std::int64_t number, std::int64_t to) { return (number + to - 1) / to * to; }
 
@@ -22,10 +24,11 @@ std::int64_t ParameterStore::Replicas(const Layout& layout, bool expert) {
 ParameterStore::ParameterStore(const Workload& workload, Emitter& emitter,
                                std::vector<Units>& chunks)
     : workload_(workload), out_(emitter) {
-  for (auto& chunk : chunks) {
-    for (auto& unit : chunk) {
+  for (std::size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    for (auto& unit : chunks[chunk]) {
       unit->index = units.size();
       units.push_back(unit.get());
+      chunks_.push_back(chunk);
     }
   }
   sharded.resize(units.size());
@@ -46,11 +49,7 @@ void ParameterStore::MakeShards() {
           continue;
         }
         std::vector<std::int64_t> shape = parameter.shape;
-        if (shape[0] % shards == 0) {
-          shape[0] /= shards;
-        } else {
-          shape = {RoundUp(parameter.elements(), shards) / shards};
-        }
+        shape[0] = RoundUp(shape[0], shards) / shards;  // FSDP2 pads the first dimension
         part.parameters.push_back(&parameter);
         part.values.push_back(out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
         part.gradients.push_back(out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
@@ -68,6 +67,7 @@ void ParameterStore::MakeBuckets() {
   std::int64_t most = workload_.bucket_bytes / width;
   if (most == 0) {
     most = workload_.overlap.grad || workload_.overlap.param ? kOverlappedBucketElements
+           : workload_.layout.divided_gradients              ? kDividedBucketElements
                                                              : std::int64_t{1} << 62;
   }
   // Gradients come in reverse, so that buckets fill from the end.
@@ -82,7 +82,10 @@ void ParameterStore::MakeBuckets() {
       if (!any) {
         continue;
       }
-      if (!open) {
+      // The chunks of a stage have their backward passes at different times.
+      const bool other_chunk = open && workload_.layout.divided_gradients &&
+                               chunks_[buckets.back().units.back()] != chunks_[i];
+      if (!open || other_chunk) {
         buckets.push_back({.expert = expert});
         open = true;
       }
@@ -106,16 +109,18 @@ void ParameterStore::MakeBuckets() {
     if (buffers) {
       bucket.values = out_.New(workload_.model.dtype, {bucket.elements}, StorageUse::kParameter);
     }
+    bucket.divided = workload_.layout.divided_gradients && replicas > 1;
     if (buffers || replicas > 1) {
       bucket.gradients =
-          out_.New(workload_.GradientType(), {bucket.elements}, StorageUse::kGradient);
+          out_.New(workload_.GradientType(), {bucket.elements / (bucket.divided ? replicas : 1)},
+                   StorageUse::kGradient);
     }
     std::int64_t at = 0;
     for (Parameter* parameter : bucket.parameters) {
       parameter->value =
           buffers ? out_.Part(bucket.values, at, parameter->shape)
                   : out_.New(workload_.model.dtype, parameter->shape, StorageUse::kParameter);
-      if (bucket.gradients.IsDefined()) {
+      if (bucket.gradients.IsDefined() && !bucket.divided) {
         parameter->gradient = out_.Part(bucket.gradients, at, parameter->shape);
       }
       at += parameter->elements();
@@ -127,8 +132,8 @@ void ParameterStore::BeginStep(Builder& b) {
   last_batch = false;
   for (Bucket& bucket : buckets) {
     bucket.units_left = bucket.units.size();
-    bucket.reduced = false;
-    if (UsesBuffers(workload_)) {
+    bucket.reduced = bucket.has_gradient = false;
+    if (UsesBuffers(workload_) && !bucket.divided) {
       b.Op("Optimizer.zero_grad#Adam.zero_grad");
       out_.InPlace("aten::zero_", bucket.gradients);
     }
@@ -147,7 +152,7 @@ void ParameterStore::BeginStep(Builder& b) {
 
 void ParameterStore::AddGradient(Parameter& parameter, const Grad& gradient) {
   const TensorDesc& given = *gradient.tensor;
-  if (UsesBuffers(workload_) && !workload_.layout.fsdp) {
+  if (UsesBuffers(workload_) && parameter.gradient.IsDefined()) {
     out_.InPlace("aten::add_", parameter.gradient, given, 1);
     parameter.has_gradient = true;
     return;
@@ -159,7 +164,7 @@ void ParameterStore::AddGradient(Parameter& parameter, const Grad& gradient) {
   const TensorDesc detached = out_.Host(
       "aten::detach", Args(given), out_.Alias(given, given.shape, given.strides, given.offset));
   parameter.fresh = detached;
-  if (!workload_.layout.fsdp && !parameter.gradient.IsDefined()) {
+  if (workload_.layout.zero() < 2 && !parameter.gradient.IsDefined()) {
     out_.SetUse(detached.incarnation, StorageUse::kGradient);  // it stays until the step's end
   }
   parameter.has_gradient = true;
@@ -216,6 +221,22 @@ TensorDesc ParameterStore::GradientOf(const Parameter& parameter) const {
       if (at != part.parameters.end()) {
         return part.gradients[static_cast<std::size_t>(at - part.parameters.begin())];
       }
+    }
+  }
+  for (const Bucket& bucket : buckets) {
+    if (!bucket.divided) {
+      continue;
+    }
+    std::int64_t at = 0;
+    for (const Parameter* const other : bucket.parameters) {
+      if (other == &parameter) {
+        // Ranks hold different pieces of a bucket; each class has what is a rank's on average.
+        const std::int64_t shards = Replicas(workload_.layout, bucket.expert);
+        const std::int64_t size = RoundUp(parameter.elements(), shards) / shards;
+        return out_.Part(bucket.gradients, std::min(at / shards, bucket.gradients.elements - size),
+                         {size});
+      }
+      at += other->elements();
     }
   }
   return parameter.gradient.IsDefined() ? parameter.gradient : parameter.fresh;

@@ -43,6 +43,12 @@ struct Bucket {
   std::size_t units_left = 0;    // whose gradients are still to come
   bool reduced = false;
   Issued reduction, gathering;
+
+  // Divided gradients (ZeRO-2): `gradients` is this rank's sum.
+  bool divided = false;
+  bool has_gradient = false;  // `gradients` is of this step
+  TensorDesc filling;         // all ranks' parts of a micro-batch
+  TensorDesc arrived;         // this rank's part, not added yet
 };
 
 // FSDP: what a unit's ranks hold, and its gathered whole.
@@ -104,6 +110,7 @@ class ParameterStore {
   void MakeShards();
   void MakeItems();
 
+  std::vector<std::size_t> chunks_;  // by unit
   const Workload& workload_;
   Emitter& out_;
   std::vector<Optimized> items_;

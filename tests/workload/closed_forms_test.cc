@@ -91,6 +91,10 @@ struct Form {
     if (stage == 0) {
       held.dense += vit ? EmbeddingSize() : m.vocab / t * h + (m.rotary ? 0 : m.sequence * h);
     }
+    if (vit && stage == 0 &&
+        l.fsdp) {  // FSDP2 divides the first dimension, here of 1, with padding
+      held.dense += (ShardsOf(l) - 1) * (h + m.sequence * h);
+    }
     if (stage == l.pp - 1) {
       held.dense += vit ? HeadSize() : NormSize();
       const bool copy = !m.tied_embeddings || l.pp > 1;
@@ -204,6 +208,7 @@ class Layouts {
     l.fsdp = OneOf({0, 0, 1}) == 1;
     l.shards = l.fsdp && l.ep == 1 && l.dp == 4 ? OneOf({0, 2}) : 0;
     l.distributed_optimizer = !l.fsdp && OneOf({0, 1}) == 1;
+    l.divided_gradients = l.distributed_optimizer && OneOf({0, 1}) == 1;
     l.sequence_parallel = l.tp > 1 && !vit && OneOf({0, 1}) == 1;
     l.scatter_gather = OneOf({0, 1}) == 1;
     w.micro_batch = OneOf({1, 2});
@@ -222,9 +227,8 @@ std::string Describe(const Workload& w) {
   const Layout& l = w.layout;
   return testing::PrintToString(std::vector<std::int64_t>{
              l.tp, l.pp, l.dp, l.ep, l.cp, l.fsdp ? 1 : 0, l.shards, l.sequence_parallel ? 1 : 0,
-             l.distributed_optimizer ? 1 : 0, l.scatter_gather ? 1 : 0, w.micro_batch,
-             w.global_batch, w.model.layers, w.model.hidden, w.model.heads, w.model.kv_heads,
-             w.model.sequence}) +
+             l.zero(), l.scatter_gather ? 1 : 0, w.micro_batch, w.global_batch, w.model.layers,
+             w.model.hidden, w.model.heads, w.model.kv_heads, w.model.sequence}) +
          " " + w.model.family + (w.recompute == Recompute::kFull ? " full" : "");
 }
 

@@ -32,7 +32,7 @@ struct HeldElements {
 
 // Ranks that divide a dense parameter.
 inline std::int64_t ShardsOf(const Layout& l) {
-  return !l.fsdp ? 1 : l.cp * (l.shards > 0 ? l.shards : l.dp);
+  return l.divided_gradients ? l.cp * l.dp : !l.fsdp ? 1 : l.cp * (l.shards > 0 ? l.shards : l.dp);
 }
 
 // Gradients are float32, parameters of `width` bytes.
@@ -54,7 +54,9 @@ inline void AddGradientTransfers(const Workload& w, std::int64_t width,
         bytes[{"all_reduce", "replica"}] += stage_ranks * batches * size * 4 / ShardsOf(l);
       }
     } else if (l.distributed_optimizer) {
-      bytes[{"reduce_scatter", group}] += stage_ranks * size * 4;
+      // ZeRO-2: those of each micro-batch.
+      bytes[{"reduce_scatter", group}] +=
+          stage_ranks * size * 4 * (l.divided_gradients ? batches : 1);
       bytes[{"all_gather", group}] += stage_ranks * size * width;
     } else {
       bytes[{"all_reduce", group}] += stage_ranks * size * 4;

@@ -20,8 +20,10 @@ class DenseBlock final : public LayerPart {
   DenseBlock(Unit& unit, const Workload& w)
       : weights_(NewBlock(unit, w, w.model.dense_ffn > 0 ? w.model.dense_ffn : w.model.ffn)) {}
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override {
-    const Var n = EnterTensorParallel(b, x, true);
-    return LastLinear(b, UpAndActivation(b, n, weights_), weights_.down);
+    return ComputeModule(b, kDenseBlock, {x}, [&b, this](const std::vector<Var>& in) {
+      const Var n = EnterTensorParallel(b, in[0], true);
+      return LastLinear(b, UpAndActivation(b, n, weights_), weights_.down);
+    });
   }
   [[nodiscard]] Parameter* BiasLeft(const Workload& w) const override {
     return w.layout.tp > 1 ? weights_.down.bias : nullptr;
@@ -61,19 +63,25 @@ class ExpertBlock final : public LayerPart {
   }
 
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override {
-    const Var n = EnterTensorParallel(b, x);
-    const std::vector<std::int64_t> shape = n.shape();
-    const Var rows = View(b, n, {n.tensor.elements / shape.back(), shape.back()});
-    Var out = RouteThroughExperts(b, rows, router_, experts_);
-    if (shared_.up.weight != nullptr) {
-      out = Add(b, out, Shared(b, rows));
-    }
-    return LeaveTensorParallel(b, View(b, out, shape));
+    return ComputeModule(b, kExpertBlock, {x},
+                         [&b, this](const std::vector<Var>& in) { return Compute(b, in[0]); });
   }
   // Each expert adds its own bias.
   [[nodiscard]] Parameter* BiasLeft(const Workload& /*w*/) const override { return nullptr; }
 
  private:
+  [[nodiscard]] Var Compute(Builder& b, const Var& x) {
+    const Var n = EnterTensorParallel(b, x);
+    const std::vector<std::int64_t> shape = n.shape();
+    const Var rows = View(b, n, {n.tensor.elements / shape.back(), shape.back()});
+    Var out = RouteThroughExperts(b, rows, router_, experts_);
+    if (shared_.up.weight != nullptr) {
+      out = Add(b, out, ComputeModule(b, kSharedExperts, {rows}, [&b, this](const auto& in) {
+                  return Shared(b, in[0]);
+                }));
+    }
+    return LeaveTensorParallel(b, View(b, out, shape));
+  }
   // Each rank has it whole, and computes a part of its gradient.
   static Parameter* NewOfRouter(Unit& unit, const Workload& w, std::vector<std::int64_t> shape) {
     Parameter* const made = unit.NewParameter(std::move(shape));

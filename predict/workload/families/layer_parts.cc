@@ -56,6 +56,11 @@ Var LayerBody::Forward(Builder& b, const Var& x) {
   return with(with(x, norm1_, *attention_), norm2_, *feed_forward_);
 }
 
+Var ComputeModule(Builder& b, std::string_view module, const std::vector<Var>& inputs,
+                  const std::function<Var(const std::vector<Var>&)>& function) {
+  return b.workload.Recomputes(module) ? Checkpoint(b, inputs, function) : function(inputs);
+}
+
 Var TurnByPosition(Builder& b, const Var& x, std::int64_t size) {
   const ModelShape& m = b.model();
   if (!m.rotary) {
@@ -89,9 +94,8 @@ Var AttentionOfHeads(Builder& b, const Var& q, const Var& k, const Var& v, std::
     return b.model().fused_attention ? FusedAttention(b, in[0], in[1], in[2], kind)
                                      : UnfusedAttention(b, in[0], in[1], in[2], kind);
   };
-  Var out = b.layout().cp > 1                               ? RingAttention(b, q, k, v, m.causal)
-            : b.workload.recompute == Recompute::kSelective ? Checkpoint(b, {q, k, v}, core)
-                                                            : core({q, k, v});
+  Var out = b.layout().cp > 1 ? RingAttention(b, q, k, v, m.causal)
+                              : ComputeModule(b, kCoreAttention, {q, k, v}, core);
   out = m.batch_first ? Transpose(b, out, 1, 2) : Permute(b, out, {2, 0, 1, 3});
   out = Contiguous(b, out);
   std::vector<std::int64_t> shape(out.shape().begin(), out.shape().end() - 2);

@@ -1,7 +1,9 @@
 // The parts of a transformer's layer: attention, feed-forward block, and what makes their matrices.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "predict/workload/parallel/expert.h"
@@ -55,6 +57,11 @@ class LayerBody {
   WeightAndBias norm2_;
   std::unique_ptr<LayerPart> feed_forward_;
 };
+
+// Computes a part of a layer, again in the backward pass if the job recomputes it: `module` of
+// kRecomputeModules.
+[[nodiscard]] Var ComputeModule(Builder& b, std::string_view module, const std::vector<Var>& inputs,
+                                const std::function<Var(const std::vector<Var>&)>& function);
 
 // What the kinds of attention share. q, k, v: (batch, heads, tokens, features); the result has the
 // heads behind the tokens, in one dimension. `window`: 0: none.

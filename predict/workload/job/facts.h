@@ -30,9 +30,10 @@ struct JobFacts {
   DType dtype = DType::kUnknown;
   double model_flops = 0, executed_flops = 0;  // docs/definitions.md
   std::int64_t micro_batch = 0;
-  std::string stack;                // StackOf; empty: of a set that does not say it
-  std::string model;                // KindOfModel; empty: the same
-  std::vector<ClassMemory> memory;  // by class of ranks, of what operators name
+  std::string stack;  // StackOf; empty: of a set that does not say it
+  std::string model;  // KindOfModel; empty: the same
+  // By class of ranks, of what operators name; empty: not known, as of a rescaled set.
+  std::vector<ClassMemory> memory;
 
   [[nodiscard]] std::int64_t PeakBytes() const;  // the highest of all ranks
 };

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -126,11 +125,8 @@ class Generator {
   }
 
   Status WriteFacts() const {
-    const std::string path = (fs::path(output_->path()) / kJobFile).string();
-    std::ofstream out(path, std::ios::binary);
-    out << JobFactsText(FactsOf(w_, summary_));
-    out.close();
-    return out ? Status{} : EnvironmentError(fmt::format("{}: cannot be written", path));
+    return WriteTextFile((fs::path(output_->path()) / kJobFile).string(),
+                         JobFactsText(FactsOf(w_, summary_)));
   }
 
   // One file a rank, each read from its class.

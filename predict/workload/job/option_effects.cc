@@ -33,7 +33,7 @@ std::string WhyNoRecompute(const JobOptions& /*options*/, const Workload& w) {
   if (IsDlrm(w) && w.recompute != Recompute::kNone) {
     return "is of a transformer's layers, and a recommendation model has none";
   }
-  return w.recompute == Recompute::kSelective && w.layout.cp > 1
+  return w.Recomputes(kCoreAttention) && w.recompute_modules.size() < 2 && w.layout.cp > 1
              ? "is of attention with selective, and the ring of context parallelism keeps nothing "
                "more; take full"
              : "";
@@ -68,8 +68,7 @@ std::string WhyNoOverlap(const JobOptions& options, const Workload& w) {
     } else if (part == "grad" && l.dp * l.cp == 1) {
       why = "has grad, and no gradients are summed: dp is 1";
     } else if (part == "param" && !l.fsdp && !l.distributed_optimizer) {
-      why =
-          "has param, and no parameters are gathered; give --fsdp or --distributed-optimizer, too";
+      why = "has param, and no parameters are gathered; give --zero 1, 2 or 3, too";
     } else {
       return "";
     }
@@ -90,10 +89,10 @@ const std::vector<EffectOfOption>& AllEffects() {
       {"sequence", {}, WhyNoSequence},
       {"recompute", {"cp"}, WhyNoRecompute},
       {"ep", {"dp", "ranks"}, WhyNoExperts},
-      {"shards", {"fsdp", "dp", "ranks", "tp", "pp", "cp"}, WhyNoShards},
+      {"shards", {"fsdp", "zero", "dp", "ranks", "tp", "pp", "cp"}, WhyNoShards},
       {"distributed-optimizer", {"fsdp"}, WhyNoDistributedOptimizer},
       {"overlap",
-       {"tp", "pp", "cp", "dp", "ranks", "fsdp", "distributed-optimizer"},
+       {"tp", "pp", "cp", "dp", "ranks", "fsdp", "distributed-optimizer", "zero"},
        WhyNoOverlap}};
   return effects;
 }
@@ -127,10 +126,12 @@ void NoteAssumptions(const Workload& w, std::vector<std::string>& notes) {
 std::vector<std::string> EffectNotes(const Workload& w) {
   std::vector<std::string> notes;
   NoteAssumptions(w, notes);
-  if (w.recompute == Recompute::kSelective && w.model.fused_attention && w.layout.cp == 1) {
-    notes.emplace_back(
-        "--recompute selective takes time and saves no memory here: attention is fused, and keeps "
-        "no scores that could be computed again. Leave it out, or take full.");
+  if (w.Recomputes(kCoreAttention) && w.model.fused_attention && w.layout.cp == 1) {
+    notes.push_back(fmt::format(
+        "{} takes time and saves no memory here: attention is fused, and keeps no scores that "
+        "could be computed again. Leave it out, or take {}.",
+        w.recompute_modules.empty() ? "--recompute selective" : "--recompute-modules core_attn",
+        w.recompute_modules.size() < 2 ? "full" : "the others alone"));
   }
   return notes;
 }

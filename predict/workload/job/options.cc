@@ -49,7 +49,9 @@ std::string AsOptions(const JobOptions& options, std::string message) {
        {std::pair("batch.global", "global-batch"), std::pair("batch.micro", "micro-batch"),
         std::pair("layout.tp", "tp"), std::pair("layout.pp", "pp"), std::pair("layout.dp", "dp"),
         std::pair("layout.ep", "ep"), std::pair("layout.cp", "cp"),
-        std::pair("sequence", "sequence"), std::pair("steps", "steps")}) {
+        std::pair("sequence", "sequence"), std::pair("steps", "steps"), std::pair("zero", "zero"),
+        std::pair("recompute_modules", "recompute-modules"),
+        std::pair("recompute_layers", "recompute-layers")}) {
     const std::string quoted = fmt::format("\"{}\"", field);
     const std::size_t at = message.find(quoted);
     if (given.contains(option) && at != std::string::npos) {
@@ -59,8 +61,16 @@ std::string AsOptions(const JobOptions& options, std::string message) {
   return message;
 }
 
-void ApplyLayout(const JobOptions& options, Workload& w) {
+Status ApplyLayout(const JobOptions& options, Workload& w) {
   Layout& l = w.layout;
+  if (options.zero && (options.fsdp || options.distributed_optimizer)) {
+    return UsageError(
+        fmt::format("--zero {} and --{} say both what data-parallel ranks divide: give one of them",
+                    *options.zero, options.fsdp ? "fsdp" : "distributed-optimizer"));
+  }
+  if (options.zero) {
+    REPRISE_TRY(AsUsage(SetZero(*options.zero, l)));
+  }
   const auto set = [](const std::optional<std::int64_t>& flag, std::int64_t& to) {
     to = flag.value_or(to);
   };
@@ -77,7 +87,9 @@ void ApplyLayout(const JobOptions& options, Workload& w) {
   l.shards = l.fsdp ? options.shards.value_or(l.shards) : options.shards.value_or(0);
   l.distributed_optimizer = options.distributed_optimizer.value_or(l.distributed_optimizer) &&
                             !options.fsdp.value_or(false);
+  l.divided_gradients = l.divided_gradients && l.distributed_optimizer;
   l.sequence_parallel = options.sp.value_or(l.sequence_parallel && l.tp > 1);
+  return {};
 }
 
 // Data parallelism follows from the number of ranks. The rest of the workload is complete.
@@ -110,6 +122,11 @@ Status ApplyStep(const JobOptions& options, Workload& w) {
   }
   if (options.recompute) {
     REPRISE_TRY(AsUsage(SetRecompute(*options.recompute, w)));
+  }
+  if (options.recompute_modules) {
+    REPRISE_TRY(AsUsage(SetRecomputeModules(*options.recompute_modules, w)));
+  } else if (options.recompute && w.recompute != Recompute::kSelective) {
+    w.recompute_modules.clear();  // they were of the description's
   }
   w.recompute_layers = options.recompute_layers.value_or(w.recompute_layers);
   if (options.dtype) {
@@ -160,6 +177,10 @@ std::span<const JobOption> AllJobOptions() {
       {"sp", kLayout, "sequence parallelism within tensor parallelism", &F::sp},
       {"distributed-optimizer", kLayout, "optimizer states divided among data-parallel ranks",
        &F::distributed_optimizer},
+      {"zero", kLayout,
+       "divided among data-parallel ranks: 0 nothing, 1 optimizer states, 2 gradients, too, 3 "
+       "parameters, too (--fsdp)",
+       &F::zero, 0},
       {"global-batch", kStep, "sequences, images or samples of a step", &F::global_batch},
       {"micro-batch", kStep, "those of one pass on one rank", &F::micro_batch},
       {"sequence", kStep, "tokens of a sequence", &F::sequence},
@@ -169,6 +190,9 @@ std::span<const JobOption> AllJobOptions() {
        &F::recompute},
       {"recompute-layers", kStep,
        "full recomputation of so many layers of each chunk, in place of all", &F::recompute_layers},
+      {"recompute-modules", kStep,
+       "selective recomputation of these: core_attn, mlp, moe, shared_experts (default: core_attn)",
+       &F::recompute_modules},
       {"overlap", kStep, "transfers beside computation: tp, grad, param, or none", &F::overlap},
       {"dtype", kStep, "bfloat16, float16 or float32", &F::dtype},
       {"fp8", kStep,
@@ -252,7 +276,7 @@ std::map<std::string, std::string> GivenJobOptions(const JobOptions& options) {
 Result<Workload> DescribeJob(const JobOptions& options) {
   REPRISE_ASSIGN(Workload w, ReadWorkload(options.what));
   REPRISE_TRY(ApplyStep(options, w));
-  ApplyLayout(options, w);
+  REPRISE_TRY(ApplyLayout(options, w));
   for (const auto& [name, text] : GivenJobOptions(options)) {
     w.assumed.erase(name);
   }

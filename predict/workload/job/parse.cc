@@ -96,14 +96,47 @@ Status ReadModel(const WorkloadJson& json, Workload& w) {
 }
 
 Status ReadLayout(const WorkloadJson& json, Layout& l) {
-  return ReadFields(
-      json, "\"layout\"",
-      {Number("tp", l.tp), Number("pp", l.pp), Number("dp", l.dp), Number("ep", l.ep),
-       Number("cp", l.cp), Flag("fsdp", l.fsdp), Number("shards", l.shards),
-       Flag("sequence_parallel", l.sequence_parallel),
-       Flag("distributed_optimizer", l.distributed_optimizer),
-       Flag("scatter_gather", l.scatter_gather), Flag("vocab_parallel", l.vocab_parallel),
-       Flag("reshard_root", l.reshard_root), Numbers("layers_per_stage", l.layers_per_stage)});
+  std::int64_t zero = 0;
+  const WorkloadField zero_field = Number("zero", zero);
+  if (json.is_object() && json.contains("zero") &&
+      (json.contains("fsdp") || json.contains("distributed_optimizer"))) {
+    return BadInput(
+        "\"zero\" says what \"fsdp\" and \"distributed_optimizer\" say: give one of them");
+  }
+  return ReadFields(json, "\"layout\"",
+                    {Number("tp", l.tp),
+                     Number("pp", l.pp),
+                     Number("dp", l.dp),
+                     Number("ep", l.ep),
+                     Number("cp", l.cp),
+                     Flag("fsdp", l.fsdp),
+                     Number("shards", l.shards),
+                     Flag("sequence_parallel", l.sequence_parallel),
+                     Flag("distributed_optimizer", l.distributed_optimizer),
+                     {"zero",
+                      [&](const WorkloadJson& value) -> Status {
+                        REPRISE_TRY(zero_field.set(value));
+                        return SetZero(zero, l);
+                      }},
+                     Flag("scatter_gather", l.scatter_gather),
+                     Flag("vocab_parallel", l.vocab_parallel),
+                     Flag("reshard_root", l.reshard_root),
+                     Numbers("layers_per_stage", l.layers_per_stage)});
+}
+
+Result<std::vector<std::string>> ReadNames(std::string_view field, std::string_view expected,
+                                           const WorkloadJson& value) {
+  std::vector<std::string> names;
+  if (!value.is_array()) {
+    return Expected(field, expected, value);
+  }
+  for (const WorkloadJson& name : value) {
+    if (!name.is_string()) {
+      return Expected(field, expected, value);
+    }
+    names.push_back(name.get<std::string>());
+  }
+  return names;
 }
 
 Status ReadTop(const WorkloadJson& json, Workload& w) {
@@ -127,18 +160,17 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
        Number("recompute_layers", w.recompute_layers),
        Text("fp8", [&w](const std::string& text) { return SetFp8(text, w); }),
        Text("recompute", [&w](const std::string& text) { return SetRecompute(text, w); }),
+       {"recompute_modules",
+        [&w](const WorkloadJson& value) -> Status {
+          REPRISE_ASSIGN(
+              const std::vector<std::string> names,
+              ReadNames("recompute_modules", R"(a list of "core_attn", "mlp", …)", value));
+          return SetRecomputeModules(names, w);
+        }},
        {"overlap",
         [&w](const WorkloadJson& value) -> Status {
-          std::vector<std::string> names;
-          if (!value.is_array()) {
-            return Expected("overlap", "a list of \"tp\", \"grad\", \"param\"", value);
-          }
-          for (const WorkloadJson& name : value) {
-            if (!name.is_string()) {
-              return Expected("overlap", "a list of \"tp\", \"grad\", \"param\"", value);
-            }
-            names.push_back(name.get<std::string>());
-          }
+          REPRISE_ASSIGN(const std::vector<std::string> names,
+                         ReadNames("overlap", R"(a list of "tp", "grad", "param")", value));
           return SetOverlap(names, w);
         }},
        OneOf("optimizer", w.optimizer, {"adam", "adamw", "sgd"}),

@@ -26,12 +26,16 @@ struct Preset {
 [[nodiscard]] Status SetSchedule(const std::string& text, Workload& workload);
 // "none", "selective", "full".
 [[nodiscard]] Status SetRecompute(const std::string& text, Workload& workload);
+// Names of kRecomputeModules.
+[[nodiscard]] Status SetRecomputeModules(const std::vector<std::string>& names, Workload& workload);
 // Names of "tp", "grad", "param", or "none".
 [[nodiscard]] Status SetOverlap(const std::vector<std::string>& names, Workload& workload);
 // "balanced", "zipf:1.2".
 [[nodiscard]] Status SetRouting(const std::string& text, Workload& workload);
 // "none", or a recipe.
 [[nodiscard]] Status SetFp8(const std::string& text, Workload& workload);
+// 0 to 3: Layout::zero.
+[[nodiscard]] Status SetZero(std::int64_t stage, Layout& layout);
 [[nodiscard]] Status SetDType(const std::string& text, Workload& workload);
 // Sizes that follow from others, once options have been applied.
 void CompleteWorkload(Workload& workload);

@@ -1,5 +1,6 @@
 // What a text stands for, of descriptions and of options alike.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -36,6 +37,23 @@ Status SetRecompute(const std::string& text, Workload& w) {
                                 DidYouMean<Recompute>(text)));
   }
   w.recompute = *recompute;
+  return {};
+}
+
+Status SetRecomputeModules(const std::vector<std::string>& names, Workload& w) {
+  const std::vector<std::string> known(std::begin(kRecomputeModules), std::end(kRecomputeModules));
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) == known.end()) {
+      return BadInput(fmt::format("recompute_modules \"{}\"; expected {}{}", name,
+                                  fmt::join(known, ", "), DidYouMean(name, known)));
+    }
+  }
+  w.recompute_modules.clear();
+  for (const std::string& name : known) {  // in their order, once
+    if (std::ranges::find(names, name) != names.end()) {
+      w.recompute_modules.push_back(name);
+    }
+  }
   return {};
 }
 
@@ -79,6 +97,19 @@ Status SetFp8(const std::string& text, Workload& w) {
     REPRISE_TRY(CheckName(BuiltinScalingRecipes(), "FP8 recipe", text));
   }
   w.fp8 = text;
+  return {};
+}
+
+Status SetZero(std::int64_t stage, Layout& l) {
+  if (stage < 0 || stage > 3) {
+    return BadInput(
+        fmt::format("\"zero\" is {}; expected 0 (nothing is divided), 1 (optimizer states), 2 "
+                    "(gradients, too) or 3 (parameters, too)",
+                    stage));
+  }
+  l.distributed_optimizer = stage == 1 || stage == 2;
+  l.divided_gradients = stage == 2;
+  l.fsdp = stage == 3;
   return {};
 }
 

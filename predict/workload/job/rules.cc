@@ -1,5 +1,6 @@
 // Rules that every workload keeps.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -219,7 +220,56 @@ Status CheckFp8(const Workload& w) {
   return {};
 }
 
+// Parts of a layer that are computed again must be there.
+Status CheckRecompute(const Workload& w) {
+  if (w.recompute_layers > 0 && w.recompute != Recompute::kFull) {
+    return BadInput("\"recompute_layers\" is of \"recompute\": \"full\"");
+  }
+  if (w.recompute_modules.empty()) {
+    return {};
+  }
+  if (w.recompute != Recompute::kSelective) {
+    return BadInput("\"recompute_modules\" is of \"recompute\": \"selective\"");
+  }
+  const ModelShape& m = w.model;
+  bool dense = false;
+  bool experts = false;
+  for (std::int64_t layer = 0; layer < m.layers + m.mtp_layers; ++layer) {
+    (m.HasExperts(layer) ? experts : dense) = true;
+  }
+  std::vector<std::string_view> known = {kCoreAttention};
+  if (dense) {
+    known.push_back(kDenseBlock);
+  }
+  if (experts) {
+    known.push_back(kExpertBlock);
+  }
+  if (experts && m.shared_ffn > 0) {
+    known.push_back(kSharedExperts);
+  }
+  for (const std::string& module : w.recompute_modules) {
+    if (std::ranges::find(known, module) == known.end()) {
+      return BadInput(
+          fmt::format("\"recompute_modules\" has {}, which the model lacks; its layers have {}",
+                      module, fmt::join(known, ", ")));
+    }
+  }
+  if (w.Recomputes(kExpertBlock) && w.Recomputes(kSharedExperts)) {
+    return BadInput(
+        fmt::format("\"recompute_modules\" has {0} and {1}: {0} are all experts, leave {1} out",
+                    kExpertBlock, kSharedExperts));
+  }
+  return {};
+}
+
 }  // namespace
+
+bool Workload::Recomputes(std::string_view module) const {
+  return recompute == Recompute::kSelective &&
+         (recompute_modules.empty()
+              ? module == kCoreAttention
+              : std::ranges::find(recompute_modules, module) != recompute_modules.end());
+}
 
 std::string StackOf(const Workload& w) {
   const Layout& l = w.layout;
@@ -232,7 +282,7 @@ std::string StackOf(const Workload& w) {
   if (!w.model.fused_attention) {
     return "deepspeed";
   }
-  const bool divided = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1 || l.distributed_optimizer;
+  const bool divided = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1 || l.zero() == 1;
   return divided && !l.fsdp ? "megatron-te" : "torch-eager";
 }
 
@@ -268,9 +318,7 @@ Status CheckWorkload(const Workload& w) {
   }
   REPRISE_TRY(CheckStages(w));
   REPRISE_TRY(CheckFp8(w));
-  if (w.recompute_layers > 0 && w.recompute != Recompute::kFull) {
-    return BadInput("\"recompute_layers\" is of \"recompute\": \"full\"");
-  }
+  REPRISE_TRY(CheckRecompute(w));
   REPRISE_TRY(FindSchedule(w.schedule)->check(w));
   if (w.micro_batches() * w.virtual_stages > kMaxPasses) {
     return BadInput(fmt::format("{} a step; at most {} can be written",

@@ -1,8 +1,10 @@
 // Data parallelism: gradients are summed bucket by bucket, or each rank sums, optimizes and then
-// spreads its part of them (distributed optimizer).
+// spreads its part of them (distributed optimizer, ZeRO-1). With ZeRO-2 the gradients of each
+// micro-batch are reduced and scattered, and added to a rank's part.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "predict/workload/parallel/parallelism.h"
 #include "predict/workload/parameters.h"
@@ -27,6 +29,57 @@ void FillBucket(Builder& b, Unit& unit, const Bucket& bucket) {
       b.out.Work("aten::mul", Args(parameter.fresh, share, parameter.gradient),
                  Args(parameter.gradient));
     }
+  }
+}
+
+// A micro-batch's gradients of one unit, as DeepSpeed's average_tensor places them.
+void FillDivided(Builder& b, Unit& unit, Bucket& bucket) {
+  const double share = 1 / static_cast<double>(ParameterStore::Replicas(b.layout(), bucket.expert));
+  if (!bucket.filling.IsDefined()) {
+    bucket.filling = b.out.New(b.workload.GradientType(), {bucket.elements});
+  }
+  b.out.parent = "reduce_independent_p_g_buckets";
+  std::int64_t at = 0;
+  for (Parameter* const parameter : bucket.parameters) {
+    const std::int64_t own = std::exchange(at, at + parameter->elements());
+    const bool of_unit = std::ranges::any_of(
+        unit.parameters, [parameter](const Parameter& one) { return &one == parameter; });
+    if (!of_unit) {
+      continue;
+    }
+    const TensorDesc part = b.out.Part(bucket.filling, own, parameter->shape);
+    if (std::exchange(parameter->has_gradient, false)) {
+      b.out.Work("aten::mul", Args(parameter->fresh, share, part), Args(part));
+    } else {  // an expert without tokens
+      b.out.InPlace("aten::zero_", part);
+    }
+  }
+}
+
+// Adds what has arrived to this rank's sum.
+void AddArrived(Builder& b, Bucket& bucket) {
+  if (!bucket.arrived.IsDefined()) {
+    return;
+  }
+  b.out.Wait(std::exchange(bucket.reduction, {}));
+  if (std::exchange(bucket.has_gradient, true)) {
+    b.out.InPlace("aten::add_", bucket.gradients, bucket.arrived, 1);
+  } else {
+    b.out.InPlace("aten::copy_", bucket.gradients, bucket.arrived, false);
+  }
+  bucket.arrived = {};
+}
+
+void ReduceDivided(Builder& b, Bucket& bucket) {
+  AddArrived(b, bucket);  // of the micro-batch before
+  const bool overlapped = b.workload.overlap.grad;
+  bucket.arrived = b.out.New(bucket.gradients.dtype, bucket.gradients.shape);
+  bucket.reduction = b.ReduceScatter(ParameterStore::ReplicaGroup(bucket.expert), bucket.filling,
+                                     bucket.arrived, overlapped);
+  bucket.filling = {};
+  bucket.units_left = bucket.units.size();
+  if (!overlapped) {
+    AddArrived(b, bucket);
   }
 }
 
@@ -112,11 +165,21 @@ void AwaitBuckets(Builder& b, ParameterStore& store, Unit& unit, bool backward) 
 }
 
 void ReduceBuckets(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
-  if (!backward || !store.last_batch) {
+  if (!backward) {
     return;
   }
   for (Bucket& bucket : store.buckets) {
     if (!IsReduced(b, bucket) || !Holds(bucket, unit)) {
+      continue;
+    }
+    if (bucket.divided) {
+      FillDivided(b, unit, bucket);
+      if (--bucket.units_left == 0) {
+        ReduceDivided(b, bucket);
+      }
+      continue;
+    }
+    if (!store.last_batch) {
       continue;
     }
     if (!bucket.values.IsDefined()) {
@@ -132,6 +195,11 @@ void ReduceBuckets(Builder& b, ParameterStore& store, Unit& unit, bool backward)
 void FinishReduce(Builder& b, ParameterStore& store) {
   for (Bucket& bucket : store.buckets) {
     if (!IsReduced(b, bucket)) {
+      continue;
+    }
+    if (bucket.divided) {
+      b.Op("finalize_model_grads");
+      AddArrived(b, bucket);
       continue;
     }
     if (!bucket.reduced) {

@@ -134,11 +134,12 @@ Status CheckSharded(const Workload& w) {
         "\"shards\" and expert parallelism both divide neighbouring data-parallel ranks: leave one "
         "out");
   }
-  if (w.layout.fsdp && w.layout.pp > 1 && w.model.EmbeddingAtBothEnds()) {
+  if (l.zero() >= 2 && l.pp > 1 && w.model.EmbeddingAtBothEnds()) {
     return BadInput(
-        fmt::format("\"fsdp\" with pipeline parallelism needs {}: first and last stage hold shards "
+        fmt::format("{} with pipeline parallelism needs {}: first and last stage hold shards "
                     "of different "
                     "units",
+                    l.fsdp ? "\"fsdp\"" : "\"zero\" 2",
                     w.model.tied_embeddings ? "\"tied_embeddings\": false" : "\"mtp_layers\": 0"));
   }
   return {};

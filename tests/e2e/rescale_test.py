@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""reprise rescale: captured jobs with other numbers of data-parallel ranks, and what is refused."""
+import collections
+import json
+import sys
+
+import program
+
+USAGE, BAD_INPUT = 2, 3
+
+
+def shapes(value):
+    if isinstance(value, dict) and "shape" in value:
+        return tuple(value["shape"])
+    return tuple(map(shapes, value)) if isinstance(value, list) else None
+
+
+class Rescale(program.ProgramTest):
+    def rank(self, trace, rank):
+        """Counts of work by name and shapes, the transfers in order, and counts of labels."""
+        out = self.dir / "nodes.json"
+        self.run_program("export", trace, "--to", "json", "--rank", rank, "-o", out, "--force")
+        exported = json.loads(out.read_text())
+        nodes = exported.get("nodes") or exported["ranks"][0]["nodes"]
+        work = collections.Counter((node["name"], shapes(node.get("inputs", [])), shapes(node.get("outputs", [])))
+                                   for node in nodes if node["op_kind"] == "work")
+        transfers = [(node["comm"]["kind"], node["comm"]["in_bytes"], node["comm"]["out_bytes"]) for node in nodes if "comm" in node]
+        return work, transfers, collections.Counter(node.get("rescaled", "no") for node in nodes)
+
+    def rescale(self, trace, dp, *options, name="rescaled", expect=0):
+        out = self.dir / name
+        done = self.run_program("rescale", trace, "--dp", dp, "-o", out, "--force", *options, expect=expect)
+        return out if expect == 0 else done.stderr
+
+    def test_gradients_of_more_replicas(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        for dp in 2, 8:
+            with self.subTest(dp):
+                rescaled = self.rescale(trace, dp)
+                # Of fewer ranks, some waited for those that are left out.
+                self.run_program("validate", rescaled, *(["--timing"] if dp > 4 else []))
+                for rank in range(dp):
+                    work, transfers, labels = self.rank(rescaled, rank)
+                    before = self.rank(trace, rank % 4)
+                    self.assertEqual((work, transfers), before[:2])
+                    self.assertEqual(labels["group"], len(transfers))
+                    self.assertEqual(before[2], {"no": sum(labels.values())})
+        self.assertEqual(json.loads((rescaled / "rescaled.json").read_text())["data_parallel"], {"from": 4, "to": 8})
+        steps = [self.run_json("simulate", of, "--machine", "recorded", "-o", self.dir / "run", "--force")["step_time_ns"]
+                 for of in (trace, rescaled)]
+        self.assertEqual(*steps)  # each replica twice
+
+    def test_replays(self):
+        rescaled = self.rescale(self.convert("gloo/gpt_ddp4"), 2)
+        self.run_program("replay", rescaled, "-o", self.dir / "run", ranks=2)
+
+    def test_one_copy_is_the_median(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        rescaled = self.rescale(trace, 8, "--one-copy")
+        ranks = json.loads((rescaled / "ranks.json").read_text())
+        self.assertEqual([one["ranks"] for one in ranks["classes"]], [["0-7"]])
+        self.run_program("validate", rescaled, "--timing")
+
+    def test_shards(self):
+        trace = self.convert("gloo_comms/gpt_fsdp4")
+        _, before, _ = self.rank(trace, 0)
+        for dp in 2, 8, 3:
+            with self.subTest(dp):
+                rescaled = self.rescale(trace, dp)
+                self.run_program("validate", rescaled, *(["--timing"] if dp > 4 else []))
+                work, transfers, labels = self.rank(rescaled, 0)
+                self.assertEqual(labels["group"], len(transfers))
+                for (kind, put_in, got), (_, was_in, was_got) in zip(transfers, before, strict=True):
+                    part, whole = sorted((put_in, got))
+                    self.assertEqual(whole, part * dp, kind)
+                    if dp != 3:  # 3 ranks pad their parts
+                        self.assertEqual(whole, max(was_in, was_got))
+                # The optimizer's tensors are one rank's parts of parameters: what a matrix of 256 × 1024 leaves of its rows.
+                states = {shape for (name, inputs, _) in work if "addcdiv" in name or "adam" in name
+                          for shape in self.flat(inputs) if len(shape) == 2}
+                self.assertIn((-(-1024 // dp), 256), states)
+
+    def flat(self, value):
+        if value is None:
+            return []
+        if all(isinstance(one, int) for one in value):
+            return [value]
+        return [shape for one in value for shape in self.flat(one)]
+
+    def test_thousands_of_ranks(self):
+        rescaled = self.rescale(self.convert("gloo_comms/gpt_fsdp4"), 10240)
+        self.assertEqual(json.loads((rescaled / "ranks.json").read_text())["world_size"], 10240)
+        self.run_program("validate", rescaled)
+        steps = []
+        for trace in self.dir / "gloo_comms_gpt_fsdp4", rescaled:
+            done = self.run_program("simulate", trace, "--machine", "recorded", "-o", self.dir / "run", "--force", "--json")
+            steps.append(json.loads(done.stdout)["step_time_ns"])
+        self.assertEqual(*steps)
+        self.assertIn("4 ranks stand for 10240", json.loads(done.stdout)["notes"][0])
+        done = self.run_program("simulate", rescaled, "--machine", "recorded", "--jitter", "0.1", "-o", self.dir / "run", "--force",
+                                expect=BAD_INPUT)
+        self.assertIn("choose some with --ranks", done.stderr)
+
+    def test_generated_job_keeps_its_tokens_and_not_its_memory(self):
+        job = self.dir / "job"
+        self.run_program("generate", "llama-small", "--fsdp", "--dp", "4", "--global-batch", "16", "-o", job)
+        rescaled = self.rescale(job, 8)
+        before, after = (self.run_json("simulate", trace, "--machine", "h100-hgx", "-o", self.dir / "run", "--force")
+                         for trace in (job, rescaled))
+        ratio = after["tokens_per_second"] / before["tokens_per_second"] * after["step_time_ns"] / before["step_time_ns"]
+        self.assertAlmostEqual(ratio, 2, places=3)
+        self.assertGreater(after["memory"]["peak_bytes"], 0)  # of its nodes
+        self.assertLess(after["memory"]["peak_bytes"], before["memory"]["peak_bytes"])
+
+    def test_is_shared_like_any_set(self):
+        rescaled = self.rescale(self.convert("gloo/gpt_ddp4"), 8)
+        found = self.run_program("audit", rescaled, expect=1).stdout
+        self.assertIn("rescaled.json/source/name", found)
+        self.assertNotIn("rescaled.json/source/content", found)
+        self.run_program("anonymize", rescaled, "-o", self.dir / "shared", "--policy", "replay")
+        self.run_program("audit", self.dir / "shared")
+        self.run_program("validate", self.dir / "shared")
+        self.run_program("pack", rescaled, "-o", self.dir / "set.tar", "--not-anonymized")
+        self.run_program("unpack", self.dir / "set.tar", "-o", self.dir / "unpacked")
+        self.assertTrue((self.dir / "unpacked" / "rescaled.json").exists())
+
+    def test_one_replica_stands_for_those_without_files(self):
+        trace = self.convert("gloo/gpt_ddp4")
+        for rank in 0, 1, 3:
+            (trace / f"gpt_ddp4.{rank}.et").unlink()
+        said = self.run_program("rescale", trace, "--dp", 8, "-o", self.dir / "rescaled").stderr
+        self.assertIn("no file of rank 0-1, 3", said)
+        for options in [], ["--one-copy"]:
+            rescaled = self.rescale(trace, 8, *options)
+            self.run_program("validate", rescaled)
+            self.assertEqual([one["ranks"] for one in json.loads((rescaled / "ranks.json").read_text())["classes"]], [["0-7"]])
+
+    def test_what_is_refused(self):
+        ddp = self.convert("gloo/gpt_ddp4")
+        self.assertIn("the set itself", self.rescale(ddp, 8, name=ddp.name, expect=USAGE))
+        once = self.rescale(ddp, 8)
+        self.assertIn("rescaled already", self.rescale(once, 16, name="again", expect=BAD_INPUT))
+        self.assertIn("as many data-parallel ranks already", self.rescale(ddp, 4, name="same", expect=USAGE))
+        self.assertIn("expected NAME=KIND", self.rescale(ddp, 8, "--group", "0=x", name="kind", expect=USAGE))
+        self.assertIn("no such process groups", self.rescale(ddp, 8, "--group", "7=dp", name="group", expect=USAGE))
+        self.assertIn("no transfers among data-parallel ranks", self.rescale(ddp, 8, "--group", "0=tp", name="tp", expect=BAD_INPUT))
+        for case in "gpt_pp4", "gpt_tp4", "moe_ep4":
+            with self.subTest(case):
+                self.assertIn("no transfers among data-parallel ranks",
+                              self.rescale(self.convert(f"gloo_comms/{case}"), 8, name=case, expect=BAD_INPUT))
+        experts = self.dir / "gloo_comms_moe_ep4"
+        self.assertIn("all_to_all", self.rescale(experts, 8, "--group", "default_pg=dp", name="experts", expect=BAD_INPUT))
+        self.assertEqual([path.name for path in self.dir.iterdir() if "tmp" in path.name], [])
+
+
+if __name__ == "__main__":
+    sys.exit(program.main())
