@@ -63,6 +63,7 @@ class ClassSimulator {
 
   Result<ClassSimulation> Run() {
     ListClasses();
+    Reserve();
     for (std::uint32_t c = 0; c < result_.classes.size(); ++c) {
       REPRISE_TRY(AddNodes(c));
     }
@@ -106,6 +107,31 @@ class ClassSimulator {
     }
   }
 
+  // For all nodes: each host node may launch.
+  void Reserve() {
+    std::size_t nodes = 0;
+    std::size_t deps = 0;
+    for (const RankClassTimes& own : result_.classes) {
+      const Graph& program = job_.set().programs[own.program];
+      for (Graph::Index i = 0; i < program.size(); ++i) {
+        deps += program.deps(i).size();
+        for (const EdgeReason reason : program.reasons(i)) {
+          nodes += reason == EdgeReason::kLaunch ? 1 : 0;
+        }
+      }
+      nodes += program.size();
+    }
+    TimingGraph& timing = result_.timing;
+    const auto reserve = [](std::size_t size, auto&... lists) { (lists.reserve(size), ...); };
+    reserve(nodes, timing.names, timing.duration_ns, timing.delay_ns, timing.transfer_ns,
+            timing.match, timing.need, timing.root, result_.source);
+    reserve(nodes + 1, timing.dep_offset);
+    reserve(deps + nodes, timing.deps, timing.reasons);
+    if (slows_) {
+      reserve(nodes, device_, stretch_);
+    }
+  }
+
   // By program: which of its host nodes launch something.
   [[nodiscard]] std::vector<bool> Launches(const Graph& program) const {
     std::vector<bool> launches(program.size());
@@ -131,6 +157,11 @@ class ClassSimulator {
     timing.need.push_back(need);
     timing.root.push_back(root ? 1 : 0);
     result_.source.push_back(source);
+  }
+
+  [[nodiscard]] TimeChange ChangeOf(std::uint32_t program, Graph::Index i) const {
+    const auto& changes = job_.set().changes;
+    return changes.empty() || changes[program].empty() ? TimeChange() : changes[program][i];
   }
 
   // Node after node of a class: what it takes alone.
@@ -165,8 +196,12 @@ class ClassSimulator {
         duration_ns = NsOf(options_.machine.host.launch_ns.value);
         source = TimeSourceOf(options_.machine.host.launch_ns.source);
       }
+      const TimeChange change = ChangeOf(own.program, i);
+      duration_ns = change.Of(duration_ns);
+      member.transfer_ns = change.Of(member.transfer_ns);
       AddNode({own.first_rank, program.id(i)}, duration_ns, member, need, root,
               duration_ns > 0 ? source : TimeSource::kRecorded);
+      timing.delay_ns.back() = change.delay_ns;
       if (slows_) {
         device_.push_back(number);
         stretch_.push_back(stretch);

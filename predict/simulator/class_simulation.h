@@ -19,6 +19,7 @@
 #include "predict/simulator/operator_times.h"
 #include "predict/simulator/refine.h"
 #include "predict/simulator/scale.h"
+#include "predict/simulator/time_change.h"
 
 namespace reprise {
 
@@ -33,6 +34,9 @@ struct ProgramSet {
   // Roles whose groups are used at the same time, too, by role a name of them all; a role that is
   // not here stands for itself.
   std::map<std::string, std::string> alike;
+  // By program and node, what becomes of modelled times; an empty list: nothing. Transfers of
+  // NetworkModel::kFlow take what their links give them.
+  std::vector<std::vector<TimeChange>> changes;
 };
 
 struct ClassOptions {
@@ -43,7 +47,7 @@ struct ClassOptions {
   bool fold = true;
   NetworkModel network = NetworkModel::kAlphaBeta;
   // Ranks in another row of a node's air, or behind unlike ranks, are no equals
-  // (predict/simulator/thermal.h).
+  // (predict/simulator/power/thermal.h).
   bool slots = false;
 };
 

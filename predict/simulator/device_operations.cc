@@ -15,6 +15,17 @@ bool HasStreams(std::span<const Graph> graphs) {
   });
 }
 
+bool HasThreads(std::span<const Graph> graphs) {
+  return std::ranges::any_of(graphs, [](const Graph& graph) {
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      if (graph.comm(i) == nullptr && graph.actor(i).kind == Actor::Kind::kThread) {
+        return true;
+      }
+    }
+    return false;
+  });
+}
+
 bool DoesWork(const Graph& graph, Graph::Index i) {
   return graph.comm(i) != nullptr || graph.actor(i).kind == Actor::Kind::kStream ||
          graph.kind(i) == OpKind::kWork;

@@ -10,6 +10,10 @@ namespace reprise {
 // Whether any rank has device streams besides transfers.
 [[nodiscard]] bool HasStreams(std::span<const Graph> graphs);
 
+// Whether anything but transfers is of host threads: recorders of communication libraries have
+// transfers alone.
+[[nodiscard]] bool HasThreads(std::span<const Graph> graphs);
+
 // What a rank does besides launching, waiting and naming: operations, transfers and what streams
 // do.
 [[nodiscard]] bool DoesWork(const Graph& graph, Graph::Index i);

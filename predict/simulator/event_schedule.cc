@@ -51,12 +51,18 @@ class EventScheduler {
         Expect(timing_.delay_ns[i], Event::Kind::kStart, i);
       }
     }
-    while (!queue_.empty()) {
-      // In recordings that contradict causality something may belong before now.
-      now_ns_ = std::max(now_ns_, queue_.top().ns);
+    while (!queue_.empty() || !due_.empty()) {
+      if (due_.empty()) {
+        // In recordings that contradict causality something may belong before now.
+        now_ns_ = std::max(now_ns_, queue_.top().ns);
+      }
       while (!queue_.empty() && queue_.top().ns <= now_ns_) {
-        const Event event = queue_.top();
+        due_.push_back(queue_.top());
         queue_.pop();
+      }
+      while (!due_.empty()) {
+        const Event event = due_.back();
+        due_.pop_back();
         Happen(event);
       }
       Settle();
@@ -83,7 +89,12 @@ class EventScheduler {
   };
 
   void Expect(std::int64_t ns, Event::Kind kind, Index index, std::uint32_t version = 0) {
-    queue_.push({ns, index, version, kind});
+    // What happens now needs no place in the queue: most kernels follow what has just ended.
+    if (ns <= now_ns_) {
+      due_.push_back({ns, index, version, kind});
+    } else {
+      queue_.push({ns, index, version, kind});
+    }
   }
 
   void Happen(const Event& event) {
@@ -236,6 +247,7 @@ class EventScheduler {
   std::vector<Index> ended_;
   std::vector<Index> buffered_;  // began in this nanosecond, and need no other rank
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
+  std::vector<Event> due_;  // now
   std::int64_t now_ns_ = kNotYetNs;
   Schedule schedule_;
 };

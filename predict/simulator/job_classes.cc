@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "predict/simulator/thermal.h"
+#include "predict/machine/rows_of_air.h"
 
 namespace reprise {
 namespace {

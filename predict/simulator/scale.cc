@@ -89,7 +89,7 @@ class Scaler {
     }
     for (const MachineModel* machine : {&*options_.from, &*options_.to}) {
       const bool gpu = machine->device.kind == DeviceKind::kGpu;
-      if (gpu != streams_) {
+      if (gpu != streams_ && (streams_ || HasThreads(set_.graphs))) {
         return BadInput(fmt::format(
             "the set was captured on {}, and {} is {}: there is nothing to scale from; capture on "
             "the same kind of device",
@@ -100,12 +100,19 @@ class Scaler {
     return {};
   }
 
+  // The recorded time is of another size: where a machine is described, its model takes its place.
+  [[nodiscard]] bool IsModelled(const Graph& graph, Graph::Index i) const {
+    return options_.to && HasOtherSize(graph.rescaled(i));
+  }
+
   Status ScaleOperations() {
     streams_ = HasStreams(set_.graphs);
     REPRISE_TRY(CheckKinds());
     ForEachNode([this](std::size_t rank, Graph::Index i, Index node) {
       if (IsOperation(rank, i)) {
-        set_.graphs[rank].untimed(i) ? Model(node) : ScaleKnown(node);
+        const Graph& graph = set_.graphs[rank];
+        const bool models = graph.untimed(i) || (IsModelled(graph, i) && set_.work[node].known);
+        models ? Model(node) : ScaleKnown(node);
       }
     });
     const bool moved = options_.to && MovesToAnother();
@@ -197,7 +204,8 @@ class Scaler {
   Status ScaleTransfers() {
     const bool matched = !timing_.match.empty();
     if (options_.to) {
-      const auto ranks = static_cast<std::int64_t>(set_.graphs.size());
+      const auto graphs = static_cast<std::int64_t>(set_.graphs.size());
+      const std::int64_t ranks = set_.job_ranks > 0 ? set_.job_ranks : graphs;
       REPRISE_ASSIGN(const Network from, Network::Create(*options_.from, ranks));
       REPRISE_ASSIGN(const Network to, Network::Create(*options_.to, ranks, options_.slow_links));
       SetNetwork set_from(from, set_.groups, options_.network);
@@ -205,26 +213,29 @@ class Scaler {
       ForEachNode([&](std::size_t rank, Graph::Index i, Index) {
         const CommSpec* const spec = set_.graphs[rank].comm(i);
         if (spec != nullptr && spec->kind == CommKind::kSend && spec->peer >= 0) {
-          set_from.AddPair(static_cast<std::int32_t>(rank), spec->peer);
-          set_to.AddPair(static_cast<std::int32_t>(rank), spec->peer);
+          const std::int32_t peer = set_.RankOf(static_cast<std::size_t>(spec->peer));
+          set_from.AddPair(set_.RankOf(rank), peer);
+          set_to.AddPair(set_.RankOf(rank), peer);
         }
       });
       ForEachNode([&](std::size_t rank, Graph::Index i, Index node) {
-        const CommSpec* const spec = set_.graphs[rank].comm(i);
-        if (spec == nullptr) {
+        if (set_.graphs[rank].comm(i) == nullptr) {
           return;
         }
+        CommSpec spec = *set_.graphs[rank].comm(i);
+        spec.peer = spec.peer < 0 ? -1 : set_.RankOf(static_cast<std::size_t>(spec.peer));
         const bool is_matched = matched && timing_.match[node] >= 0;
         std::int64_t& ns = is_matched ? timing_.transfer_ns[node] : timing_.duration_ns[node];
-        const auto rank_number = static_cast<std::int32_t>(rank);
-        const TransferTime after = set_to.TimeOf(*spec, rank_number);
-        if (set_.graphs[rank].untimed(i)) {
+        const std::int32_t rank_number = set_.RankOf(rank);
+        const TransferTime after = set_to.TimeOf(spec, rank_number);
+        const Graph& graph = set_.graphs[rank];
+        if (graph.untimed(i) || (IsModelled(graph, i) && after.ns > 0)) {
           ++(after.ns > 0 ? summary_.modelled : summary_.without_time);
           ns = after.ns;
           source_[node] = TimeSource::kDatasheet;
           return;
         }
-        const TransferTime before = set_from.TimeOf(*spec, rank_number);
+        const TransferTime before = set_from.TimeOf(spec, rank_number);
         if (before.ns > 0 && after.ns > 0) {
           source_[node] = TimeSource::kScaled;
           ns = Times(ns, static_cast<double>(after.ns) / static_cast<double>(before.ns));

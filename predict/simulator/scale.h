@@ -47,6 +47,15 @@ struct CapturedSet {
   std::span<const std::uint32_t> first;  // of each rank's first node, and the end
   std::span<const OperatorWork> work;    // by node
   std::map<std::string, std::vector<std::int32_t>> groups;  // by id, their ranks
+  // Where `graphs` are those of some ranks that stand for a job: which, and how many it has. The
+  // groups are then whole, and peers in nodes are indices of graphs.
+  std::vector<std::int32_t> rank_of;
+  std::int64_t job_ranks = 0;
+
+  [[nodiscard]] std::int32_t RankOf(std::size_t graph) const {
+    // A peer that is not among the graphs keeps its number.
+    return graph < rank_of.size() ? rank_of[graph] : static_cast<std::int32_t>(graph);
+  }
 };
 
 // Times are sums over all ranks. Operations: device nodes; of a capture without device, work of
@@ -62,10 +71,10 @@ struct ScaleSummary {
 };
 
 // Replaces durations, delays and transfer times of `timing`; `source` gets one entry a node. With
-// equal machines, and nothing slow, no recorded time changes. Nodes that have none (Node::untimed)
-// take what the model of `to` says. Bad input: a machine that lacks a link or
-// devices, a set of which no operation is known, a set of host threads for a GPU or the reverse.
-// Usage: a slow rank or link that is not there.
+// equal machines, and nothing slow, no recorded time changes. Nodes that have none (Node::untimed),
+// or one of another size (Node::rescaled), take what the model of `to` says. Bad input: a machine
+// that lacks a link or devices, a set of which no operation is known, a set of host threads for a
+// GPU or the reverse. Usage: a slow rank or link that is not there.
 [[nodiscard]] Result<ScaleSummary> ScaleTimes(const CapturedSet& set, const ScaleOptions& options,
                                               TimingGraph& timing, std::vector<TimeSource>& source);
 

@@ -1,5 +1,5 @@
 // Power, clocks and temperatures: energy adds up, limits hold, and heat balances.
-#include "predict/simulator/power.h"
+#include "predict/simulator/power/power.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "core/sampled_energy.h"
 #include "predict/machine/catalogue.h"
-#include "predict/simulator/power_samples.h"
+#include "predict/simulator/power/power_samples.h"
 
 namespace reprise {
 namespace {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "predict/machine/catalogue.h"
 
@@ -60,6 +61,7 @@ class ScaleSet : public ::testing::Test {
       Result<Graph> graph = Graph::Build(metadata, nodes);
       ASSERT_TRUE(graph) << graph.error().message;
       graphs_.push_back(std::move(*graph));
+      nodes_.push_back(std::move(nodes));
     }
     first_ = {0, kNodes, 2 * kNodes};
     for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -89,6 +91,7 @@ class ScaleSet : public ::testing::Test {
     return options;
   }
 
+  std::vector<std::vector<Node>> nodes_;  // of each rank
   std::vector<Graph> graphs_;
   std::vector<std::uint32_t> first_;
   std::vector<OperatorWork> work_;
@@ -130,6 +133,34 @@ TEST_F(ScaleSet, OnTheSameMachineNothingChanges) {
     EXPECT_EQ(timing_.delay_ns, before.delay_ns);
     EXPECT_EQ(timing_.transfer_ns, before.transfer_ns);
   }
+}
+
+TEST_F(ScaleSet, WhatHasAnotherSizeIsModelled) {
+  const TimingGraph before = timing_;
+  for (std::size_t rank = 0; rank < graphs_.size(); ++rank) {
+    nodes_[rank][1].rescaled = Rescaled::kShard;
+    nodes_[rank][3].rescaled = Rescaled::kGroup;
+    graphs_[rank] = *Graph::Build(graphs_[rank].metadata(), nodes_[rank]);
+  }
+  ASSERT_TRUE(Scale(ScaleOptions{}));  // no machine's model: as recorded
+  EXPECT_EQ(timing_.transfer_ns, before.transfer_ns);
+  // The two ranks stand for a job of 16, in one group.
+  const ScaleOptions options = Between("b200-hgx", "b200-hgx");
+  CapturedSet set{graphs_, first_, work_, {}, {0, 8}, 16};
+  set.groups["0"].resize(16);
+  std::iota(set.groups["0"].begin(), set.groups["0"].end(), 0);
+  const auto summary = ScaleTimes(set, options, timing_, source_);
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(summary->modelled, 4);
+  EXPECT_EQ(timing_.duration_ns[2], before.duration_ns[2]);
+  EXPECT_EQ(timing_.duration_ns[1], std::llround(RooflineOf(options.to->device, work_[1]).ns));
+  const Network network = *Network::Create(*options.to, 16);
+  GroupShape shape = network.ShapeOf(set.groups["0"]);
+  for (auto& level : shape.levels) {
+    level.sharers = 1;
+  }
+  EXPECT_EQ(timing_.transfer_ns[3], network.TimeOf(CommKind::kAllReduce, 256 << 20, shape).ns);
+  EXPECT_EQ(source_[3], TimeSource::kDatasheet);
 }
 
 TEST_F(ScaleSet, WhatIsBoundByOtherThingsRestsOnDefaults) {

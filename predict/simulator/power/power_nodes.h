@@ -9,7 +9,7 @@
 #include "et_schema/graph.h"
 #include "predict/simulator/network.h"
 #include "predict/simulator/operator_times.h"
-#include "predict/simulator/power_track.h"
+#include "predict/simulator/power/power_track.h"
 
 namespace reprise {
 

@@ -1,4 +1,4 @@
-#include "predict/simulator/power.h"
+#include "predict/simulator/power/power.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,10 @@
 
 #include "core/nanoseconds.h"
 #include "core/shown_text.h"
+#include "predict/machine/rows_of_air.h"
 #include "predict/machine/units.h"
-#include "predict/simulator/power_limit.h"
-#include "predict/simulator/power_samples.h"
+#include "predict/simulator/power/power_limit.h"
+#include "predict/simulator/power/power_samples.h"
 
 namespace reprise {
 namespace {
@@ -263,6 +264,9 @@ class PowerSettlement {
                                             HasThermal(device_) ? &temperatures_[d] : nullptr));
       if (HasThermal(device_)) {
         out_.devices.back().air_celsius = air_[d];
+        if (input_.keep_stretches) {
+          out_.devices.back().stretches = StretchesOf(d);
+        }
       }
     }
   }

@@ -7,7 +7,7 @@
 
 #include "core/metrics.h"
 #include "core/records.h"
-#include "predict/simulator/power.h"
+#include "predict/simulator/power/power.h"
 
 namespace reprise {
 

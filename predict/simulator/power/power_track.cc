@@ -1,4 +1,4 @@
-#include "predict/simulator/power_track.h"
+#include "predict/simulator/power/power_track.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "predict/simulator/power_clock.h"
+#include "predict/simulator/power/power_clock.h"
 
 #include <algorithm>
 #include <cmath>

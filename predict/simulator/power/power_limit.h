@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "predict/simulator/power_track.h"
-#include "predict/simulator/power_window.h"
+#include "predict/simulator/power/power_track.h"
+#include "predict/simulator/power/power_window.h"
 
 namespace reprise {
 

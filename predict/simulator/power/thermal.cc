@@ -1,4 +1,4 @@
-#include "predict/simulator/thermal.h"
+#include "predict/simulator/power/thermal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,15 +10,6 @@ constexpr double kNsToSeconds = 1e-9;
 
 double SecondsOf(const PowerStretch& stretch) {
   return static_cast<double>(stretch.end_ns - stretch.begin_ns) * kNsToSeconds;
-}
-
-// Consecutive devices of one row, and of all rows.
-std::pair<std::int64_t, std::int64_t> Shape(const ThermalModel& thermal) {
-  if (!thermal.rows || !thermal.row_devices) {
-    return {1, 1};
-  }
-  const auto row = static_cast<std::int64_t>(thermal.row_devices->value);
-  return {row, row * static_cast<std::int64_t>(thermal.rows->value)};
 }
 
 }  // namespace
@@ -61,15 +52,6 @@ Temperatures SteadyTemperatures(const ThermalModel& thermal, double air_celsius,
   const double from_air = TemperaturesFrom(thermal, air_celsius, air_celsius, stretches).at_end;
   const double rise = (from_air - air_celsius) / -std::expm1(-seconds / tau);
   return TemperaturesFrom(thermal, air_celsius, air_celsius + rise, stretches);
-}
-
-std::int64_t RowOf(const ThermalModel& thermal, std::int64_t device) {
-  const auto [row, all] = Shape(thermal);
-  return device % all / row;
-}
-
-std::optional<std::int64_t> DeviceInFront(const ThermalModel& thermal, std::int64_t device) {
-  return RowOf(thermal, device) == 0 ? std::nullopt : std::optional(device - Shape(thermal).first);
 }
 
 }  // namespace reprise

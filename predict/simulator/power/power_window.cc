@@ -1,4 +1,4 @@
-#include "predict/simulator/power_window.h"
+#include "predict/simulator/power/power_window.h"
 
 #include <algorithm>
 #include <cmath>

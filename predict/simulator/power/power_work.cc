@@ -1,4 +1,4 @@
-#include "predict/simulator/power_work.h"
+#include "predict/simulator/power/power_work.h"
 
 #include <algorithm>
 

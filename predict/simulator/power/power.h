@@ -19,8 +19,8 @@
 #include "core/result.h"
 #include "core/timing/dry_run.h"
 #include "predict/machine/machine.h"
-#include "predict/simulator/power_track.h"
-#include "predict/simulator/thermal.h"
+#include "predict/simulator/power/power_track.h"
+#include "predict/simulator/power/thermal.h"
 
 namespace reprise {
 
@@ -69,7 +69,8 @@ struct DevicePower {
   std::int64_t throttled_ns = 0, throttled_by_power_ns = 0, throttled_by_heat_ns = 0;
   // Of a machine with temperatures.
   std::optional<double> air_celsius, mean_celsius, max_celsius;
-  std::vector<PowerSample> samples;  // the last one is at the window's end
+  std::vector<PowerStretch> stretches;  // PowerInput::keep_stretches
+  std::vector<PowerSample> samples;     // the last one is at the window's end
   // Every change over the window, from its begin on; likewise.
   std::vector<ThrottleChange> throttling;
 };
@@ -95,6 +96,7 @@ struct PowerInput {
   // False: the times were measured under the device's own limit. Only a lower limit of the options,
   // or heat, changes them; what the model has above the limit is cut.
   bool follows_limit = true;
+  bool keep_stretches = false;  // what power is over time, of each device with temperatures
   // Of a transfer, its time without waiting.
   std::function<std::int64_t(std::uint32_t node)> own_ns;
 };

@@ -9,9 +9,9 @@
 
 #include "core/operators.h"
 #include "core/timing/dry_run.h"
-#include "predict/simulator/power_clock.h"
-#include "predict/simulator/power_work.h"
-#include "predict/simulator/thermal.h"
+#include "predict/simulator/power/power_clock.h"
+#include "predict/simulator/power/power_work.h"
+#include "predict/simulator/power/thermal.h"
 
 namespace reprise {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "predict/simulator/power_track.h"
+#include "predict/simulator/power/power_track.h"
 
 namespace reprise {
 

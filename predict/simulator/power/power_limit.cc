@@ -1,4 +1,4 @@
-#include "predict/simulator/power_limit.h"
+#include "predict/simulator/power/power_limit.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "predict/simulator/power_nodes.h"
+#include "predict/simulator/power/power_nodes.h"
 
 #include <map>
 #include <string>

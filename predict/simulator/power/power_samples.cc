@@ -1,8 +1,8 @@
-#include "predict/simulator/power_samples.h"
+#include "predict/simulator/power/power_samples.h"
 
 #include <algorithm>
 
-#include "predict/simulator/power_window.h"
+#include "predict/simulator/power/power_window.h"
 
 namespace reprise {
 namespace {
