@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "e2e"))
+import measure  # noqa: E402
 from wire import fields, read_varint  # noqa: E402
 
 KINDS = ["all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all", "reduce_scatter",
@@ -135,12 +136,7 @@ def main():
             if row:
                 rows.append(row)
                 print("| " + " | ".join(row) + " |", flush=True)
-    print("\n| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
-    for row in rows[1:]:
-        print("| " + " | ".join(row) + " |")
-    for line in failures:
-        print(f"WRONG: {line}")
-    return 1 if failures else 0
+    return measure.report(rows, failures)
 
 
 if __name__ == "__main__":

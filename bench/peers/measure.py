@@ -52,3 +52,13 @@ def compare(their_name, theirs, ours, rounds, directory):
         show(f"reprise convert, {what}", [our[index] * scale for _, our in pairs], unit)
         show(f"ratio, {what}", [their[index] / our[index] for their, our in pairs], "times")
     return True
+
+
+def report(rows, failures):
+    """Prints a table, its head first, and what was found wrong; returns the exit code."""
+    print("\n| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
+    for row in rows[1:]:
+        print("| " + " | ".join(row) + " |")
+    for line in failures:
+        print(f"WRONG: {line}")
+    return 1 if failures else 0
