@@ -63,7 +63,7 @@ RecordedWork WorkOf(const Report& report) {
     auto& [count, recorded_ns] =
         work.parts[fmt::format("{} of {} bytes on {} ranks", row.name, row.bytes, row.group_size)];
     count += row.count;
-    recorded_ns += row.recorded_ns;
+    recorded_ns += row.recorded_ns.value_or(0);
   }
   for (const RankRow& rank : report.ranks) {
     work.rank_steps_ns.push_back(rank.step_time_recorded_ns.value_or(0));

@@ -185,6 +185,26 @@ std::string MoreStragglers(const RankComparison& of, const RankLoad& worst) {
                   : "";
 }
 
+// Of transfers without operations, as recorders of communication libraries have them: the rank for
+// which the others wait. Empty: there are operations, or nobody waits.
+std::string LateRankText(const JobOperations& job, const RankComparison& of) {
+  const bool works =
+      std::ranges::any_of(of.ranks, [](const RankLoad& rank) { return rank.operations_ns > 0; });
+  const auto last = std::ranges::min_element(of.ranks, {}, &RankLoad::waited_ns);
+  double others = 0;
+  for (const RankLoad& rank : of.ranks) {
+    others += rank.rank == last->rank ? 0 : static_cast<double>(rank.alike) * rank.waited_ns;
+  }
+  if (works || others <= 0) {
+    return {};
+  }
+  return fmt::format(
+      "{}: transfers alone; {} arrives last: it waits {} a step for others, which wait {} in the "
+      "mean",
+      job.label, NameOf(*last), TextOfNs(last->waited_ns),
+      TextOfNs(others / static_cast<double>(RanksIn(of.ranks) - last->alike)));
+}
+
 std::string VerdictOf(const JobOperations& job, const RankComparison& of) {
   const std::int64_t ranks = RanksIn(of.ranks);
   if (ranks < 2) {
@@ -192,6 +212,9 @@ std::string VerdictOf(const JobOperations& job, const RankComparison& of) {
   }
   if (of.ranks.size() < 2) {
     return fmt::format("{}: all {} ranks are equal: there is nothing to compare", job.label, ranks);
+  }
+  if (std::string late = LateRankText(job, of); !late.empty()) {
+    return late;
   }
   if (of.stragglers.empty()) {
     return fmt::format(

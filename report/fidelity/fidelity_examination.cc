@@ -210,11 +210,19 @@ void FidelityExamination::Add(std::span<const MeasuredRank> ranks) {
 
 Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks) {
   REPRISE_ASSIGN(const RunTiming timing, TimeRun(ranks, MatchTransfers(ranks), manifest_, *pass_));
+  const bool whole = ranks.size() == outline_.size();
+  if (timing.recorded_pass_ns <= 0) {
+    if (whole) {
+      REPRISE_ASSIGN(details_.gains, GainsOf(timing));
+    }
+    return BadInput("the recorded step time is unknown");
+  }
   Schedule recorded;
-  if (ranks.size() == outline_.size()) {
+  if (whole) {
     REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));
     details_.difference = std::move(comparison.difference);
     details_.critical_path = std::move(comparison.critical_path);
+    details_.gains = std::move(comparison.gains);
     recorded = std::move(comparison.recorded);
   } else {
     details_.why_not =

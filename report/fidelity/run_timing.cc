@@ -125,7 +125,7 @@ class Builder {
           timing_.recorded_pass_ns, step_ns.value_or(0) * CountRecordedSteps(ranks_[r].data()));
     }
     timing_.first.push_back(static_cast<Index>(timing_.nodes.size()));
-    return timing_.recorded_pass_ns > 0 ? Status{} : BadInput("the recorded step time is unknown");
+    return {};
   }
 
   void AddNode(const NodeInfo* node, std::int64_t duration_ns, std::int64_t delay_ns) {
@@ -226,7 +226,7 @@ class Builder {
 
   Status Order() {
     const TimingGraph& graph = timing_.recorded;
-    const Wiring wiring = WiringOf(graph);
+    wiring_ = WiringOf(graph);
     std::vector<std::size_t> waiting;  // by node: for so many dependencies
     for (Index i = 0; i < graph.size(); ++i) {
       waiting.push_back(graph.DepsOf(i).size());
@@ -235,7 +235,7 @@ class Builder {
       }
     }
     for (std::size_t at = 0; at < timing_.order.size(); ++at) {
-      for (const Index dependent : wiring.dependents.Of(timing_.order[at])) {
+      for (const Index dependent : wiring_.dependents.Of(timing_.order[at])) {
         if (--waiting[dependent] == 0) {
           timing_.order.push_back(dependent);
         }
@@ -281,7 +281,28 @@ class Builder {
           start_ns == INT64_MIN ? RootStart(i, scaled) : start_ns + scaled(node.recorded_delay_ns);
       timing_.replayed_start_ns[i] = start_ns;
       timing_.replayed_end_ns[i] = start_ns + (skipped ? 0 : scaled(node.recorded_elapsed_ns));
+      if (timing_.recorded_pass_ns == 0) {
+        timing_.replayed_end_ns[i] = std::max(timing_.replayed_end_ns[i], LaunchEndNs(i));
+      }
     }
+  }
+
+  // Without a recording nothing says how long a launch takes; that it had not ended follows where
+  // what it launched began after all else that it waited for.
+  [[nodiscard]] std::int64_t LaunchEndNs(Index i) const {
+    std::int64_t end_ns = INT64_MIN;
+    for (const Index launched : wiring_.dependents.Of(i)) {
+      std::int64_t ready_ns = INT64_MIN;
+      for (const Index dep : timing_.recorded.DepsOf(launched)) {
+        ready_ns = timing_.measured[dep] != 0 ? std::max(ready_ns, timing_.replayed_end_ns[dep])
+                                              : ready_ns;
+      }
+      const std::int64_t start_ns = timing_.replayed_start_ns[launched];
+      if (timing_.measured[launched] != 0 && start_ns > ready_ns) {
+        end_ns = std::max(end_ns, start_ns);
+      }
+    }
+    return end_ns;
   }
 
   template <typename Scale>
@@ -339,6 +360,7 @@ class Builder {
   const RunManifest& manifest_;
   RunTiming timing_;
   std::vector<RankAxis> axes_;
+  Wiring wiring_;
   std::unordered_map<std::string_view, std::int32_t> actor_of_;  // of one rank
 };
 

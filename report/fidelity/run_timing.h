@@ -32,7 +32,7 @@ struct RunTiming {
   std::vector<std::uint8_t> measured;
   std::int32_t iteration = -1;
   // One pass over the trace, from the first step's begin to the last one's end; the longest rank's.
-  std::int64_t recorded_pass_ns = 0, replayed_pass_ns = 0;
+  std::int64_t recorded_pass_ns = 0, replayed_pass_ns = 0;  // recorded: 0 where it is not known
 };
 
 struct MedianPass {

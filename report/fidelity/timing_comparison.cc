@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <numeric>
+#include <span>
 
 #include "core/timing/attribution.h"
 
@@ -174,6 +176,51 @@ std::vector<PathRow> ComparePaths(const RunTiming& timing, const Schedule& recor
   return out;
 }
 
+// A schedule for each class: the edges of all ranks, without the class's own times.
+std::vector<GainRow> FindGains(const RunTiming& timing, const EventOrder& order,
+                               const Replacement& by, std::int64_t makespan_ns) {
+  constexpr std::size_t kMostClasses = 10;
+  const TimingGraph& graph = order.graph();
+  std::array<std::int64_t, kOpClassCount> time_ns{};
+  // Of a transfer whose other members are not in the run, what is not waiting for them.
+  const auto own_ns = [&](Index i) {
+    if (graph.match[i] >= 0) {
+      return by.transfer_ns[i];
+    }
+    const CollectiveInfo* const transfer = timing.transfers[i];
+    return transfer != nullptr && transfer->transfer_ns >= 0
+               ? std::min(by.duration_ns[i], transfer->transfer_ns)
+               : by.duration_ns[i];
+  };
+  for (Index i = 0; i < graph.size(); ++i) {
+    if (by.duration_part[i] < kOpClassCount) {
+      time_ns[by.duration_part[i]] += std::max<std::int64_t>(own_ns(i), 0);
+    }
+  }
+  std::vector<GainRow> rows;
+  std::vector<std::size_t> classes(kOpClassCount);
+  std::iota(classes.begin(), classes.end(), std::size_t{0});
+  std::ranges::stable_sort(classes, std::greater{}, [&](std::size_t c) { return time_ns[c]; });
+  for (const std::size_t part : std::span(classes).first(kMostClasses)) {
+    if (time_ns[part] == 0) {
+      break;
+    }
+    std::vector<std::int64_t> duration_ns = by.duration_ns;
+    std::vector<std::int64_t> transfer_ns = by.transfer_ns;
+    for (Index i = 0; i < graph.size(); ++i) {
+      if (by.duration_part[i] == part) {
+        duration_ns[i] -= std::max<std::int64_t>(own_ns(i), 0);
+        transfer_ns[i] = std::min<std::int64_t>(transfer_ns[i], 0);
+      }
+    }
+    const Schedule without = order.Run({duration_ns, by.delay_ns, transfer_ns});
+    rows.push_back({std::string(Name(static_cast<OpClass>(part))), time_ns[part],
+                    makespan_ns - without.makespan_ns});
+  }
+  std::ranges::stable_sort(rows, std::greater{}, &GainRow::gain_ns);
+  return rows;
+}
+
 }  // namespace
 
 Result<TimingComparison> CompareTimes(const RunTiming& timing) {
@@ -183,9 +230,17 @@ Result<TimingComparison> CompareTimes(const RunTiming& timing) {
   TimingComparison out;
   out.recorded = order.Run({graph.duration_ns, graph.delay_ns, graph.transfer_ns});
   out.difference = ExplainDifference(timing, Attribute(order, by));
-  out.critical_path =
-      ComparePaths(timing, out.recorded, order.Run({by.duration_ns, by.delay_ns, by.transfer_ns}));
+  const Schedule replayed = order.Run({by.duration_ns, by.delay_ns, by.transfer_ns});
+  out.critical_path = ComparePaths(timing, out.recorded, replayed);
+  out.gains = FindGains(timing, order, by, replayed.makespan_ns);
   return out;
+}
+
+Result<std::vector<GainRow>> GainsOf(const RunTiming& timing) {
+  REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(timing.recorded));
+  const Replacement by = Replayed(timing);
+  return FindGains(timing, order, by,
+                   order.Run({by.duration_ns, by.delay_ns, by.transfer_ns}).makespan_ns);
 }
 
 }  // namespace reprise

@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "report/nodes/class_members.h"
 #include "report/nodes/transfers.h"
 
 namespace reprise {
@@ -18,6 +19,13 @@ struct TransferKey {
   auto operator<=>(const TransferKey&) const = default;
 };
 
+// What a message goes from and to. Where ranks stand for classes, all of a class send alike:
+// classes are matched, and the groups of one role.
+std::string_view GroupOf(const CollectiveInfo& info, bool classes) {
+  return classes && IsPointToPoint(info.spec.kind) && !info.role.empty() ? info.role
+                                                                         : info.spec.group;
+}
+
 TransferKey KeyOf(const CommSpec& spec, std::uint32_t group, std::int32_t rank) {
   if (!IsPointToPoint(spec.kind)) {
     return {group, 0, static_cast<std::int32_t>(spec.kind), -1, spec.index};
@@ -26,11 +34,12 @@ TransferKey KeyOf(const CommSpec& spec, std::uint32_t group, std::int32_t rank) 
   return {group, 1, sends ? rank : spec.peer, sends ? spec.peer : rank, spec.index};
 }
 
-std::map<std::string_view, std::uint32_t> NumberGroups(std::span<const MeasuredRank> ranks) {
+std::map<std::string_view, std::uint32_t> NumberGroups(std::span<const MeasuredRank> ranks,
+                                                       bool classes) {
   std::map<std::string_view, std::uint32_t> groups;
   for (const MeasuredRank& rank : ranks) {
     for (const CollectiveInfo& info : rank.data().collectives) {
-      groups.try_emplace(info.spec.group);
+      groups.try_emplace(GroupOf(info, classes));
     }
   }
   std::uint32_t number = 0;
@@ -47,14 +56,20 @@ TransferMatches MatchTransfers(std::span<const MeasuredRank> ranks) {
     TransferKey key;
     MatchedMember member;
   };
-  const auto groups = NumberGroups(ranks);
+  const ClassMembers classes(ranks);
+  const auto groups = NumberGroups(ranks, classes.present());
   std::vector<Entry> entries;
   TransferMatches matches;
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     const RankData& data = ranks[r].data();
     for (const CollectiveInfo& info : data.collectives) {
       if (const auto node = ranks[r].FindNode(info.node_id)) {
-        entries.push_back({KeyOf(info.spec, groups.at(info.spec.group), data.rank),
+        CommSpec spec = info.spec;
+        if (classes.present() && spec.peer >= 0) {
+          spec.peer = static_cast<std::int32_t>(classes.PositionOf(spec.peer).value_or(r));
+        }
+        const std::int32_t rank = classes.present() ? static_cast<std::int32_t>(r) : data.rank;
+        entries.push_back({KeyOf(spec, groups.at(GroupOf(info, classes.present())), rank),
                            {.rank = r, .node = *node, .info = &info}});
       }
     }

@@ -126,7 +126,10 @@ CollectiveRow RunTransfers::Finish(Row& sum) {
   // Of a part of the ranks it may be no whole number.
   const std::int64_t each = sum.members_each;
   row.count = std::max<std::int64_t>((sum.weight + each / 2) / each, 1);
-  row.recorded_ns = WeightedMedian(sum.recorded_ns).value_or(0);
+  row.recorded_ns = WeightedMedian(sum.recorded_ns);
+  if (row.recorded_ns <= 0) {  // a transfer that took nothing has no recorded length
+    row.recorded_ns.reset();
+  }
   row.replayed_ns = WeightedMedian(sum.replayed_ns);
   for (const WeightedTime& time : sum.recorded_ns) {
     row.recorded_sum_ns += time.weight * time.ns;

@@ -21,6 +21,7 @@ struct MatchedMember {
 
 // Which of these ranks' collectives are one transfer: they agree on group, whether a collective,
 // kind or (source, destination), and on the position among those. By these, and members by rank.
+// Of a run whose ranks stand for classes, messages between classes are matched.
 struct TransferMatches {
   std::vector<MatchedMember> members;
   std::vector<std::uint32_t> first;  // of each transfer, and one past the last

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "report/run/database.h"
+#include "core/sqlite/database.h"
 #include "report/run/schema.h"
 #include "report/run/schema_check.h"
 

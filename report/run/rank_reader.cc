@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "report/run/database.h"
+#include "core/sqlite/database.h"
 #include "report/run/repeated_rows.h"
 #include "report/run/schema_check.h"
 #include "report/run/table_rows.h"

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "report/run/database.h"
+#include "core/sqlite/database.h"
 #include "report/run/repeated_rows.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/checksums.h"
+#include "core/sqlite/database.h"
 #include "core/temporary_output.h"
 #include "core/text.h"
-#include "report/run/database.h"
 #include "report/run/memory_need.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"

@@ -12,8 +12,8 @@
 
 #include "core/checksums.h"
 #include "core/parallel.h"
+#include "core/sqlite/database.h"
 #include "core/text.h"
-#include "report/run/database.h"
 #include "report/run/memory_need.h"
 #include "report/run/rank_reader.h"
 #include "report/run/schema.h"

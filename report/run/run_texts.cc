@@ -10,7 +10,7 @@
 #include "core/checksums.h"
 #include "core/input_file.h"
 #include "core/parse_json.h"
-#include "report/run/database.h"
+#include "core/sqlite/database.h"
 #include "report/run/provenance.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "report/run/database.h"
+#include "core/sqlite/database.h"
 
 namespace reprise {
 

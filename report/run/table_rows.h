@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/records.h"
-#include "report/run/database.h"
+#include "core/sqlite/database.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
 

@@ -27,6 +27,7 @@ inline void to_json(Json& json, const TopDifferenceRow& row) {
   json["likely_cause"] = row.cause;
 }
 REPRISE_JSON_FIELDS(PathRow, name, recorded_ns, replayed_ns)
+REPRISE_JSON_FIELDS(GainRow, name, time_ns, gain_ns)
 REPRISE_JSON_FIELDS(ActorRow, name, nodes, recorded_busy_ns, replayed_busy_ns, recorded_gaps_ns,
                     replayed_gaps_ns, order_changes)
 REPRISE_JSON_FIELDS(OverlapRow, rank, group, recorded_ns, replayed_ns, recorded_exposed_ns,
@@ -121,6 +122,22 @@ std::string CriticalPathText(const Report& report, const Style& style) {
   return TitledTable(style, "Critical path", "", table);
 }
 
+std::string GainsText(const Report& report, const Style& style) {
+  const std::int64_t step_ns =
+      report.details.difference ? report.details.difference->replayed_ns : 0;
+  Table table({"without the time of", "time", "gain", If(step_ns > 0, "of the step")});
+  for (const GainRow& row : report.details.gains) {
+    table.Add({row.name, DurationText(row.time_ns), DurationText(row.gain_ns),
+               step_ns == 0 ? ""
+                            : fmt::format("{:.1f} %", 100 * static_cast<double>(row.gain_ns) /
+                                                          static_cast<double>(step_ns))});
+  }
+  return TitledTable(
+      style, "Gains",
+      "what the step would take less if a class took no time; times of all ranks of the run",
+      table);
+}
+
 std::string ActorsText(const Report& report, const Style& style) {
   const FidelityDetails& details = report.details;
   const bool recorded = HasRecordedTimes(report);
@@ -176,6 +193,10 @@ void AddCriticalPathJson(const Report& report, Json& json) {
   json["fidelity"]["critical_path"] = report.details.critical_path;
 }
 
+void AddGainsJson(const Report& report, Json& json) {
+  json["fidelity"]["gains"] = report.details.gains;
+}
+
 void AddActorsJson(const Report& report, Json& json) {
   json["fidelity"]["actors"] = report.details.actors;
 }
@@ -213,6 +234,8 @@ Section OperationsSection() {
 Section CriticalPathSection() {
   return {.name = "critical-path", .console = CriticalPathText, .json = AddCriticalPathJson};
 }
+
+Section GainsSection() { return {.name = "gains", .console = GainsText, .json = AddGainsJson}; }
 
 Section ThreadsSection() {
   return {.name = "threads", .console = ActorsText, .json = AddActorsJson, .cut = CutActors};

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <vector>
 
 #include "core/json_fields.h"
@@ -18,7 +19,7 @@ namespace {
 constexpr std::size_t kMaxCollectives = 24;
 
 std::int64_t TotalNs(const CollectiveRow& row) {
-  return row.count * row.replayed_ns.value_or(row.recorded_ns);
+  return row.count * row.replayed_ns.value_or(row.recorded_ns.value_or(0));
 }
 
 std::string TransfersText(const Report& report, const Style& style) {

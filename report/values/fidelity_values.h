@@ -60,6 +60,14 @@ struct PathRow {
   std::int64_t recorded_ns = 0, replayed_ns = 0;
 };
 
+// What one pass over the trace would take less if a class of operations took no time: edges, delays
+// and all other times stay. A bound, and no promise: nothing takes no time.
+struct GainRow {
+  std::string name;          // a class; "comm": transfers, from the last arrival on
+  std::int64_t time_ns = 0;  // of all ranks
+  std::int64_t gain_ns = 0;
+};
+
 // A rank's transfers of one group, and how much of them no operation of the rank overlapped.
 struct OverlapRow {
   std::int32_t rank = 0;
@@ -74,6 +82,7 @@ struct FidelityDetails {
   std::vector<TopDifferenceRow> top_differences;  // ten at most, by |difference|
   std::vector<ActorRow> actors;
   std::vector<PathRow> critical_path;
+  std::vector<GainRow> gains;  // of the ten classes that take the most time; largest first
   std::vector<OverlapRow> overlap;
   // Empty, or why there is nothing but `nodes` and `top_differences`; of a run that was read host
   // by host actors and overlap are there too.

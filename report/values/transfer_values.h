@@ -29,7 +29,7 @@ struct CollectiveRow {
   std::int64_t count = 0;  // in one pass over the trace
   ReplayMode mode = ReplayMode::kReal;
   TransferClock clock = TransferClock::kShared;
-  std::int64_t recorded_ns = 0;             // median
+  std::optional<std::int64_t> recorded_ns;  // median; nothing: none of them has a time
   std::optional<std::int64_t> replayed_ns;  // median from the last arrival to the last end
   // All of one pass over the trace; replayed: of each transfer the median over iterations.
   std::int64_t recorded_sum_ns = 0, replayed_sum_ns = 0;
