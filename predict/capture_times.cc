@@ -30,6 +30,13 @@ class TimesOfCapture {
     const RecordedMachine& machine = graph.metadata().machine;
     capture_.devices.insert(machine.device.empty() ? machine.processor : machine.device);
     REPRISE_ASSIGN(const Plan plan, PlanOfWork(graph));
+    for (Graph::Index i = 0; i < graph.size(); ++i) {
+      if (const CommSpec* const spec = graph.comm(i); spec == nullptr) {
+        has_others_ = true;
+      } else if (!IsPointToPoint(spec->kind) && LacksOf(*spec).empty()) {
+        members_[{spec->group, spec->index}].push_back({*spec, graph.transfer_ns(i)});
+      }
+    }
     const bool streams = HasStreams({&graph, 1});
     capture_.streams = capture_.streams || streams;
     std::map<Graph::Index, double> parts_ns;  // further kernels of an operation, by its longest
@@ -50,7 +57,10 @@ class TimesOfCapture {
     return {};
   }
 
-  void Finish() {
+  void Finish(const std::map<std::string, ProcessGroup>& groups) {
+    if (!has_others_) {
+      AddTransfers(groups);
+    }
     for (const auto& [key, point] : points_) {
       capture_.times.points.push_back(point);
       capture_.times.points.back().ns /= point.calls;
@@ -58,6 +68,32 @@ class TimesOfCapture {
   }
 
  private:
+  // Those that all members have, with a time.
+  void AddTransfers(const std::map<std::string, ProcessGroup>& groups) {
+    KernelTable& table = capture_.transfers;
+    table.of_class = TableClass::kCollective;
+    table.name = capture_.times.name;
+    for (const auto& [key, members] : members_) {
+      const auto group = groups.find(key.first);
+      const auto slowest = std::ranges::max_element(members, {}, &Member::transfer_ns);
+      const auto fastest = std::ranges::min_element(members, {}, &Member::transfer_ns);
+      const bool whole = group != groups.end() && group->second.ranks.size() == members.size();
+      if (!whole || members.size() < 2 || fastest->transfer_ns <= 0) {
+        continue;
+      }
+      const CommSpec& spec = slowest->spec;
+      const auto size = static_cast<std::int32_t>(members.size());
+      const auto bytes = static_cast<double>(AlgorithmBytes(spec, size));
+      if (bytes > 0) {
+        KernelRow& row = table.rows.emplace_back();
+        row.work.dtype = spec.dtype;
+        row.ns = static_cast<double>(slowest->transfer_ns);
+        row.line = table.rows.size();
+        row.collective = {.kind = spec.kind, .members = size, .bytes = bytes};
+      }
+    }
+  }
+
   Status AddOperation(const Graph& graph, const Plan& plan, Graph::Index i, double parts_ns) {
     const double ns = static_cast<double>(graph.duration_ns(i)) + parts_ns;
     if (ns <= 0) {
@@ -119,6 +155,12 @@ class TimesOfCapture {
 
   ReadCapture& capture_;
   std::map<PointKey, FitPoint> points_;
+  struct Member {
+    CommSpec spec;
+    std::int64_t transfer_ns = -1;  // from the last arrival on
+  };
+  std::map<std::pair<std::string, std::int64_t>, std::vector<Member>> members_;  // of collectives
+  bool has_others_ = false;  // nodes that are no transfers
 };
 
 bool IsTraceSet(const std::string& path) {
@@ -167,6 +209,7 @@ Result<ReadCapture> ReadCaptureTimes(const std::string& path, const std::string&
   TimesOfCapture times(capture);
   bool durations = false;
   for (const auto& [rank, file] : set.RankPaths()) {
+    REPRISE_TRY(set.VerifyFile(rank));
     REPRISE_ASSIGN(const Graph graph, Graph::Load(file));
     durations = durations || HasDurations(graph);
     REPRISE_TRY(times.AddRank(graph));
@@ -177,7 +220,7 @@ Result<ReadCapture> ReadCaptureTimes(const std::string& path, const std::string&
         "real steps",
         ShownText(path)));
   }
-  times.Finish();
+  times.Finish(set.Groups());
   return capture;
 }
 

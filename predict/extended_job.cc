@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "predict/micro_batch_jobs.h"
+#include "predict/simulator/power/extended_temperatures.h"
 #include "predict/workload/schedule.h"
 #include "report/text/verdict_warnings.h"
 
@@ -214,7 +215,7 @@ class Extension {
     const double extended =
         times.back() + static_cast<double>(times_) * (times[kJobs - 1] - times[kJobs - 2]);
     const double before = out_.power->mean_watts;
-    ExtendHeat(times, extended);
+    ExtendHeat();
     Line([](Prediction& of) -> double& { return *of.energy_joules; });
     Line([](Prediction & of) -> auto& { return of.power->joules; });
     Line([](Prediction & of) -> auto& { return of.power->idle_joules; });
@@ -249,66 +250,37 @@ class Extension {
     out_.power->summary.mean_watts *= before > 0 ? out_.power->mean_watts / before : 1;
   }
 
-  // Each micro-batch takes a temperature by the same part towards its end: differences shrink by
-  // exp(-its time / the device's time constant). A mean's integral over time adds these up, so that
-  // its differences of differences do.
-  void ExtendHeat(const std::array<double, kJobs>& seconds, double extended_seconds) {
+  // Of each device from its power over time in the last two jobs.
+  void ExtendHeat() {
     if (!out_.power->summary.max_celsius) {
       return;
     }
     const ThermalModel& thermal = device_.thermal;
-    const double tau = thermal.kelvin_per_watt->value * thermal.joules_per_kelvin->value;
-    const double ratio = std::exp(-(seconds[1] - seconds[0]) / tau);
-    const auto mean = [&](const auto& field) {
-      std::array<double, kJobs> integrals{};
-      for (std::size_t i = 0; i < kJobs; ++i) {
-        integrals[i] = *field(small_[i]) * seconds[i];
-      }
-      field(out_) = ExtendIntegral(integrals, ratio) / extended_seconds;
-    };
-    const auto most = [&](const auto& field) {
-      field(out_) = ExtendTemperature(
-          {*field(small_[kJobs - 3]), *field(small_[kJobs - 2]), *field(small_[kJobs - 1])}, ratio);
-    };
-    mean([](Prediction & of) -> auto& { return of.power->summary.mean_celsius; });
-    most([](Prediction & of) -> auto& { return of.power->summary.max_celsius; });
+    const double idle_watts = device_.power.idle_watts->value;
+    DeviceSummary& summary = out_.power->summary;
+    double ranks = 0, sum = 0;
+    summary.max_celsius.reset();
     for (std::size_t i = 0; i < out_.power->devices.size(); ++i) {
-      mean([i](Prediction & of) -> auto& { return of.power->devices[i].mean_celsius; });
-      most([i](Prediction & of) -> auto& { return of.power->devices[i].max_celsius; });
+      PowerPrediction::OfDevice& device = out_.power->devices[i];
+      const auto extended = ExtendTemperatures(
+          thermal, *device.air_celsius,
+          *device.air_celsius + thermal.kelvin_per_watt->value * idle_watts,
+          small_[kJobs - 2].power->devices[i].stretches, device.stretches, times_);
+      if (!extended) {
+        fits_ = false;
+        return;
+      }
+      device.mean_celsius = extended->mean;
+      device.max_celsius = extended->max;
+      const auto weight = static_cast<double>(device.ranks);
+      ranks += weight;
+      sum += weight * extended->mean;
+      summary.max_celsius = std::max(summary.max_celsius.value_or(extended->max), extended->max);
     }
+    summary.mean_celsius = sum / ranks;
     // Where it would be too hot, clocks fall, and nothing is periodic.
-    fits_ = fits_ && (!thermal.throttle_celsius ||
-                      *out_.power->summary.max_celsius < thermal.throttle_celsius->value);
-  }
-
-  // Whether `next` is `before` times `ratio`, of differences of values like `value`.
-  static bool Shrinks(double before, double next, double ratio, double value) {
-    constexpr double kShare = 1e-3;   // micro-batches begin at other temperatures
-    constexpr double kNoise = 1e-11;  // of a value, in its differences
-    return std::abs(next - ratio * before) <= kShare * std::abs(before) + kNoise * std::abs(value);
-  }
-  double ExtendTemperature(const std::array<double, 3>& values, double ratio) {
-    double difference = values[2] - values[1];
-    fits_ = fits_ && Shrinks(values[1] - values[0], difference, ratio, values[2]);
-    double value = values[2];
-    for (std::int64_t i = 0; i < times_; ++i) {
-      difference *= ratio;
-      value += difference;
-    }
-    return value;
-  }
-  double ExtendIntegral(const std::array<double, kJobs>& values, double ratio) {
-    double difference = values[3] - values[2];
-    double bend = difference - (values[2] - values[1]);
-    const double before = (values[2] - values[1]) - (values[1] - values[0]);
-    fits_ = fits_ && Shrinks(before, bend, ratio, values[3]);
-    double value = values[3];
-    for (std::int64_t i = 0; i < times_; ++i) {
-      bend *= ratio;
-      difference += bend;
-      value += difference;
-    }
-    return value;
+    fits_ = fits_ &&
+            (!thermal.throttle_celsius || *summary.max_celsius < thermal.throttle_celsius->value);
   }
 
   void ExtendMemory() {
@@ -340,6 +312,9 @@ Result<SmallPredictions> PredictSmall(const Workload& workload, const SmallJobs&
   SmallPredictions small;
   for (std::size_t i = 0; i < kJobs; ++i) {
     REPRISE_ASSIGN(small[i], predict(WithMicroBatches(workload, jobs.Batches(i))));
+    if (i + 2 < kJobs) {  // power over time counts of the last two
+      small[i].DropStretches();
+    }
   }
   return small;
 }
@@ -356,8 +331,8 @@ Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
   SmallJobs jobs = *shortest;
   REPRISE_ASSIGN(SmallPredictions small, PredictSmall(workload, jobs, predict));
   const std::int64_t window = TimesForWindow(small);
-  // Temperatures of the shortest jobs may not have settled: then jobs of twice the length are
-  // tried.
+  // The shortest jobs may have no period that comes twice on some device: then jobs of twice the
+  // length are tried.
   for (const std::int64_t times : {window, 2 * window}) {
     if (times > 1) {
       const auto longer = Longer(*shortest, times, workload.micro_batches());

@@ -22,8 +22,8 @@ using PredictWhole = std::function<Result<Prediction>(const Workload& workload)>
 // lead that more micro-batches would use up. Nothing: the job has few itself, several steps, or
 // differences that are not equal (tokens that choose experts anew in each micro-batch, power or
 // heat that lowers clocks). Under a limit on means the small jobs are longer than its window.
-// Temperatures follow the thermal model of `device`, to a
-// hundred-thousandth.
+// Temperatures follow from power over time (PowerPrediction::OfDevice::stretches, which `predict`
+// keeps) and the thermal model of `device`, exactly.
 [[nodiscard]] Result<std::optional<Prediction>> PredictExtended(const Workload& workload,
                                                                 const DeviceModel& device,
                                                                 const PredictWhole& predict);

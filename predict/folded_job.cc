@@ -1,6 +1,7 @@
 #include "predict/folded_job.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "predict/operator_work.h"
@@ -45,12 +46,20 @@ Result<DescribedNodes> DescribeProgram(const Graph& program) {
   return Described(program, plan);
 }
 
-Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
+Result<FoldedJob> ReadFoldedJob(const TraceSet& set, RuleSet* rules) {
   FoldedJob job{.classes = set.classes};
-  for (const RankClass& file : set.classes->classes()) {
+  if (rules != nullptr) {
+    REPRISE_ASSIGN(RankClasses divided, rules->Divided(*set.classes));
+    job.classes = std::make_shared<const RankClasses>(std::move(divided));
+  }
+  for (const RankClass& file : job.classes->classes()) {
     const std::int32_t rank = file.ranks.front().first;
     REPRISE_TRY(set.VerifyFile(rank));
-    REPRISE_ASSIGN(const Graph graph, Graph::Load(set.RankPath(rank)));
+    REPRISE_ASSIGN(Graph graph, Graph::Load(set.RankPath(rank)));
+    if (rules != nullptr) {
+      REPRISE_ASSIGN(graph, rules->Edited(graph, rank, set));
+      job.changes.push_back(rules->TimeChanges(graph, rank));
+    }
     Status status;
     REPRISE_ASSIGN(Graph program,
                    graph.Rewrite(graph.metadata(), [&](Graph::Index /*i*/, Node& node) {
@@ -71,6 +80,34 @@ Result<FoldedJob> ReadFoldedJob(const TraceSet& set) {
     job.programs.push_back(std::move(program));
   }
   return job;
+}
+
+Result<std::vector<std::int32_t>> RepresentativesOf(const FoldedJob& job) {
+  std::set<std::int32_t> found;
+  std::vector<std::int32_t> open;
+  const auto add = [&](std::int32_t rank) {
+    if (found.insert(rank).second) {
+      open.push_back(rank);
+    }
+  };
+  for (const RankClass& of_class : job.classes->classes()) {
+    add(of_class.ranks.front().first);
+  }
+  while (!open.empty()) {
+    const std::int32_t rank = open.back();
+    open.pop_back();
+    const Graph& program = job.programs[job.classes->IndexOf(rank)];
+    for (Graph::Index i = 0; i < program.size(); ++i) {
+      const CommSpec* const spec = program.comm(i);
+      if (spec == nullptr || !IsPointToPoint(spec->kind) || spec->peer < 0) {
+        continue;
+      }
+      CommSpec of_rank = *spec;
+      REPRISE_TRY(job.classes->Resolve(rank, of_rank));
+      add(of_rank.peer);
+    }
+  }
+  return std::vector<std::int32_t>(found.begin(), found.end());
 }
 
 }  // namespace reprise

@@ -14,6 +14,8 @@
 #include "et_schema/rank_classes.h"
 #include "et_schema/trace_set.h"
 #include "predict/simulator/operator_times.h"
+#include "predict/simulator/time_change.h"
+#include "predict/transform/rule_set.h"
 
 namespace reprise {
 
@@ -41,9 +43,16 @@ struct FoldedJob {
   std::vector<std::vector<OperatorWork>> work;  // by class and node
   std::vector<DescribedNodes> described;        // by class; none of a job without a run
   std::string trace_hash;                       // of a generated job: of its description and sums
+  // As ProgramSet has them.
+  std::vector<std::vector<TimeChange>> changes;
 };
 
-// `set` is folded.
-[[nodiscard]] Result<FoldedJob> ReadFoldedJob(const TraceSet& set);
+// Ranks that stand for all of them, ascending: the first of each class, and whomever they send to
+// or receive from. Where ranks of one class depend on ranks of the same classes, they take what all
+// take. Bad input: a transfer of a role that its rank is not in.
+[[nodiscard]] Result<std::vector<std::int32_t>> RepresentativesOf(const FoldedJob& job);
+
+// `set` is folded. With rules, as they change it: classes may be more.
+[[nodiscard]] Result<FoldedJob> ReadFoldedJob(const TraceSet& set, RuleSet* rules = nullptr);
 
 }  // namespace reprise

@@ -21,7 +21,8 @@ std::optional<CallWork> CallWorkOf(Node& node) {
   call.inputs.swap(node.inputs);
   call.outputs.swap(node.outputs);
   std::optional<CallWork> found;
-  if (!TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty()) {
+  const bool tensors = !TensorsIn(call.inputs).empty() || !TensorsIn(call.outputs).empty();
+  if (tensors && SaysItsWork(node.op_source, call.name)) {
     found = CallWork{CostOf(call), ElementType(call), WorkShapeOf(call)};
   }
   call.inputs.swap(node.inputs);

@@ -12,6 +12,8 @@
 
 #include "core/operators.h"
 #include "predict/machine/machine.h"
+#include "predict/simulator/power/thermal.h"
+#include "predict/transform/graph_edit.h"
 #include "predict/workload/description.h"
 #include "predict/workload/job/facts.h"
 
@@ -65,6 +67,8 @@ struct PowerPrediction {
     std::vector<std::string> peak_operations;
     std::int64_t throttled_ns = 0, throttled_by_power_ns = 0, throttled_by_heat_ns = 0;
     std::optional<double> air_celsius, mean_celsius, max_celsius;
+    // Of a job that may be extended (predict/extended_job.h), with temperatures: watts over time.
+    std::vector<PowerStretch> stretches;
   };
   // One node of those that take the same.
   struct OfNode {
@@ -98,7 +102,14 @@ struct StackPrediction {
   std::string error_of;
 };
 
+// The set as rules change it beside the set as it is.
+struct WhatIf {
+  std::int64_t step_time_without_ns = 0;
+  std::vector<RuleEffect> rules;
+};
+
 struct Prediction {
+  std::optional<WhatIf> what_if;
   std::optional<Workload> job;                   // nothing: of a set
   std::vector<std::string> notes;                // which part of a set was simulated
   std::vector<std::string> warnings;             // what must be said first, as the report says it
@@ -130,6 +141,12 @@ struct Prediction {
   std::string without_rate;  // types of products that the machine lacks, "bfloat16"; or empty
   std::optional<PowerPrediction> power;
 
+  // What predict/extended_job.h alone needs of power over time.
+  void DropStretches() {
+    for (std::size_t i = 0; power && i < power->devices.size(); ++i) {
+      power->devices[i].stretches = {};
+    }
+  }
   // Of the step what is neither a transfer alone nor a bubble: operations, and their launches.
   [[nodiscard]] std::int64_t working_ns() const {
     return std::max<std::int64_t>(step_time_ns - exposed_communication_ns - bubble_ns, 0);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/json_fields.h"
+#include "predict/transform/rule_effect_json.h"
 
 namespace reprise {
 
@@ -24,6 +25,8 @@ inline void to_json(Json& json, const PowerPrediction::OfClass& of) {
 REPRISE_JSON_FIELDS(PowerPrediction, joules, idle_joules, mean_watts, nodes_joules, nodes_watts,
                     limit_watts, limit_window_ns, until_steady, rounds, settled, limit_met,
                     heat_met, classes, devices, nodes)
+
+REPRISE_JSON_FIELDS(WhatIf, step_time_without_ns, rules)
 
 namespace {
 
@@ -61,11 +64,12 @@ Json JobJson(const Workload& of) {
   REPRISE_ADD_FIELDS(json, of, fp8)
   REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, cp, fsdp, shards, sequence_parallel,
                      distributed_optimizer)
+  json["zero"] = of.layout.zero();
   REPRISE_ADD_FIELDS(json, of, global_batch, micro_batch)
   json["micro_batches"] = of.micro_batches();
   REPRISE_ADD_FIELDS(json, of, schedule, virtual_stages)
   json["recompute"] = Name(of.recompute);
-  REPRISE_ADD_FIELDS(json, of, recompute_layers)
+  REPRISE_ADD_FIELDS(json, of, recompute_modules, recompute_layers)
   return json;
 }
 
@@ -74,7 +78,7 @@ Json JobJson(const Workload& of) {
 Json PredictionJson(const Prediction& of) {
   Json json;
   json["job"] = of.job ? JobJson(*of.job) : Json(nullptr);
-  REPRISE_ADD_FIELDS(json, of, warnings, step_time_ns, step_time_recorded_ns, ranks, classes,
+  REPRISE_ADD_FIELDS(json, of, warnings, notes, step_time_ns, step_time_recorded_ns, ranks, classes,
                      machine, captured_on, calibrated_on, energy_joules)
   json["stack"] = of.stack;
   json["memory"] = of.memory ? MemoryJson(*of.memory) : Json(nullptr);
@@ -91,6 +95,9 @@ Json PredictionJson(const Prediction& of) {
   REPRISE_ADD_FIELDS(json, of, linked_device_time_recorded_ns, unknown_share, default_share)
   json["without_rate"] = NullIfEmpty(of.without_rate);
   json["power"] = of.power;
+  if (of.what_if) {
+    json["what_if"] = of.what_if;
+  }
   return json;
 }
 

@@ -1,6 +1,7 @@
 #include "predict/prediction_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -8,6 +9,7 @@
 
 #include "core/counted.h"
 #include "core/shown_text.h"
+#include "predict/transform/rule_set.h"
 #include "report/text/table.h"
 
 namespace reprise {
@@ -48,7 +50,8 @@ std::string LayoutText(const Layout& of) {
     text += fmt::format(", shards {}", of.shards);
   }
   for (const auto& [name, on] : {std::pair("fsdp", of.fsdp), std::pair("sp", of.sequence_parallel),
-                                 std::pair("distributed optimizer", of.distributed_optimizer)}) {
+                                 std::pair("distributed optimizer", of.distributed_optimizer),
+                                 std::pair("divided gradients", of.divided_gradients)}) {
     text += on ? fmt::format(", {}", name) : "";
   }
   return text;
@@ -66,8 +69,10 @@ std::string JobText(const Workload& of) {
                                              : of.schedule)
           : "",
       of.recompute == Recompute::kNone ? "" : fmt::format(", recompute {}", Name(of.recompute)),
-      of.recompute_layers > 0 ? fmt::format(" of {} a chunk", Counted(of.recompute_layers, "layer"))
-                              : "");
+      !of.recompute_modules.empty() ? fmt::format(" of {}", fmt::join(of.recompute_modules, ", "))
+      : of.recompute_layers > 0
+          ? fmt::format(" of {} a chunk", Counted(of.recompute_layers, "layer"))
+          : "");
   return text;
 }
 
@@ -180,6 +185,26 @@ std::string MemoryText(const Prediction& prediction) {
                                                   memory.micro_batch.value_or(0), *largest)
                                     : "; no micro-batch fits") +
          ClassesText(memory);
+}
+
+std::string WhatIfText(const Prediction& of) {
+  if (!of.what_if) {
+    return {};
+  }
+  const std::int64_t without_ns = of.what_if->step_time_without_ns;
+  const std::int64_t change_ns = of.step_time_ns - without_ns;
+  std::string text = fmt::format(
+      "What if         {} for {} without the rules{}\n", DurationText(of.step_time_ns),
+      DurationText(without_ns),
+      change_ns == 0 || without_ns == 0
+          ? ": no change"
+          : fmt::format(": {} {} ({:+.1f} %)", DurationText(std::abs(change_ns)),
+                        change_ns < 0 ? "less" : "more",
+                        100 * static_cast<double>(change_ns) / static_cast<double>(without_ns)));
+  for (const RuleEffect& effect : of.what_if->rules) {
+    text += fmt::format("  {}\n", ShownText(EffectText(effect)));
+  }
+  return text;
 }
 
 std::string JobSizeText(const Workload& job) {

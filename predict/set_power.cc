@@ -8,9 +8,10 @@
 #include <map>
 
 #include "et_schema/rank_classes.h"
+#include "predict/machine/rows_of_air.h"
 #include "predict/simulator/device_operations.h"
-#include "predict/simulator/power_nodes.h"
-#include "predict/simulator/power_samples.h"
+#include "predict/simulator/power/power_nodes.h"
+#include "predict/simulator/power/power_samples.h"
 #include "report/run/row_blocks.h"
 
 namespace reprise {
@@ -104,6 +105,7 @@ Status SetPower::Settle(const MachineModel& machine, const PoweredSet& set) {
   REPRISE_ASSIGN(outcome_, SettlePower({.machine = *machine_,
                                         .options = options_,
                                         .follows_limit = !set.recorded,
+                                        .keep_stretches = set.keep_stretches,
                                         .own_ns = own_ns},
                                        devices_, set.timing, set.schedule));
   return {};
@@ -177,6 +179,7 @@ std::vector<PowerPrediction::OfDevice> SetPower::Devices(double steps) const {
     row.air_celsius = power.air_celsius;
     row.mean_celsius = power.mean_celsius;
     row.max_celsius = power.max_celsius;
+    row.stretches = power.stretches;
   }
   return rows;
 }

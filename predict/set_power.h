@@ -10,7 +10,7 @@
 
 #include "predict/prediction.h"
 #include "predict/simulator/class_simulation.h"
-#include "predict/simulator/power.h"
+#include "predict/simulator/power/power.h"
 #include "report/run/run.h"
 
 namespace reprise {
@@ -23,7 +23,8 @@ struct PoweredSet {
   const std::vector<RankClassTimes>& classes;
   TimingGraph& timing;
   Schedule& schedule;
-  bool recorded = false;  // the times were measured under the device's own limit
+  bool recorded = false;        // the times were measured under the device's own limit
+  bool keep_stretches = false;  // PowerInput
 };
 
 // Of a transfer in a captured set, its time without waiting.

@@ -111,7 +111,7 @@ std::vector<std::uint64_t> LastStarts(const Graph& program, const Counts& counts
 Status SetSimulation::FindSource(const SimulatedSet& set) {
   // First of all: no --captured-on helps.
   if (machine_.options.to && machine_.options.to->device.kind == DeviceKind::kGpu &&
-      !HasStreams(set.graphs)) {
+      !HasStreams(set.graphs) && HasThreads(set.graphs)) {
     return BadInput(fmt::format(
         "the set was captured on a CPU (its nodes are of host threads alone), and {} is a GPU "
         "machine: nothing says what a GPU takes for them. Capture the job on a GPU, or simulate it "
@@ -163,9 +163,13 @@ Result<ClassSimulation> SetSimulation::ModelClasses(const ProgramSet& set, const
                                   .slots = machine_.power.slots()},
                                  work, known_));
   TimingGraph& timing = simulated.timing;
-  REPRISE_TRY(machine_.power.Settle(
-      *machine_.options.to,
-      {set, work, simulated.class_of, simulated.classes, timing, simulated.schedule}));
+  REPRISE_TRY(machine_.power.Settle(*machine_.options.to, {.programs = set,
+                                                           .work = work,
+                                                           .class_of = simulated.class_of,
+                                                           .classes = simulated.classes,
+                                                           .timing = timing,
+                                                           .schedule = simulated.schedule,
+                                                           .keep_stretches = known_ != nullptr}));
   classes_ = static_cast<std::int64_t>(simulated.classes.size());
   const auto own_ns = [&timing](std::uint32_t node) {
     return timing.transfer_ns.empty() ? 0 : timing.transfer_ns[node];
@@ -195,13 +199,50 @@ Result<ClassSimulation> SetSimulation::ModelClasses(const ProgramSet& set, const
   return simulated;
 }
 
+// Before anything is written.
+Status SetSimulation::CheckRules() const {
+  if (rules_ == nullptr) {
+    return {};
+  }
+  REPRISE_TRY(rules_->CheckEffects());
+  return machine_.options.network == NetworkModel::kFlow && rules_->ChangesTransferTimes()
+             ? UsageError(
+                   "--network flow: transfers take what their links give them, and no other time; "
+                   "leave it out, or `resize` the transfers")
+             : Status();
+}
+
+std::vector<std::vector<TimeChange>> SetSimulation::ChangesOf(const SimulatedSet& set) const {
+  std::vector<std::vector<TimeChange>> changes;
+  for (std::size_t rank = 0; rules_ != nullptr && rank < set.graphs.size(); ++rank) {
+    changes.push_back(rules_->TimeChanges(set.graphs[rank], set.mapping.replayed[rank]));
+  }
+  return changes;
+}
+
+void SetSimulation::ChangeTimes(const SimulatedSet& set) const {
+  const std::vector<std::vector<TimeChange>> changes = ChangesOf(set);
+  for (std::size_t rank = 0; rank < changes.size(); ++rank) {
+    for (Graph::Index i = 0; i < changes[rank].size(); ++i) {
+      const std::uint32_t node = set.first[rank] + i;
+      const TimeChange& change = changes[rank][i];
+      set.timing.duration_ns[node] = change.Of(set.timing.duration_ns[node]);
+      set.timing.delay_ns[node] += change.delay_ns;
+      if (!set.timing.match.empty() && set.timing.match[node] >= 0) {
+        set.timing.transfer_ns[node] = change.Of(set.timing.transfer_ns[node]);
+      }
+    }
+  }
+}
+
 Status SetSimulation::ModelTimes(const SimulatedSet& set, const WorkOfNode& work) {
   REPRISE_TRY(machine_.CheckWithoutTimes(false, set.options));
+  ProgramSet programs = ProgramsOf(set);
+  programs.changes = ChangesOf(set);
   // Every rank is a class of its own, in order: its nodes stand where they do in the set.
-  REPRISE_ASSIGN(ClassSimulation simulated, ModelClasses(ProgramsOf(set), work, CountsOf(set)));
+  REPRISE_ASSIGN(ClassSimulation simulated, ModelClasses(programs, work, CountsOf(set)));
   // After the set's nodes come those of launches.
-  set.timing.match = std::move(simulated.timing.match);
-  set.timing.transfer_ns = std::move(simulated.timing.transfer_ns);
+  set.timing = std::move(simulated.timing);
   set.timing.match.resize(set.timing.size(), -1);
   set.timing.transfer_ns.resize(set.timing.size());
   schedule_ = std::move(simulated.schedule);
@@ -228,7 +269,8 @@ Status SetSimulation::SettleRecorded(const SimulatedSet& set, const WorkOfNode& 
 }
 
 Status SetSimulation::ReplaceTimes(const SimulatedSet& set) {
-  if (!job_) {
+  REPRISE_TRY(CheckRules());
+  if (!job_ || job_->memory.empty()) {
     REPRISE_ASSIGN(traced_, TracedMemoryOf(set.graphs));
   }
   std::vector<OperatorWork> work;
@@ -257,9 +299,14 @@ Status SetSimulation::ReplaceTimes(const SimulatedSet& set) {
   classes_ = static_cast<std::int64_t>(set.graphs.size());
   CapturedSet captured{set.graphs, set.first, work, {}};
   for (const auto& [id, group] : set.mapping.groups) {
-    captured.groups[id] = group.ranks;
+    captured.groups[id] = job_ranks_ > 0 ? group.recorded : group.ranks;
+  }
+  if (job_ranks_ > 0) {
+    captured.rank_of = set.mapping.replayed;
+    captured.job_ranks = job_ranks_;
   }
   REPRISE_ASSIGN(summary_, ScaleTimes(captured, machine_.options, set.timing, sources_));
+  ChangeTimes(set);
   REPRISE_TRY(SettleRecorded(set, work_of));
   for (std::size_t rank = 0; rank < set.graphs.size(); ++rank) {
     machine_.power.AddRank(set.graphs[rank], set.first[rank]);

@@ -16,6 +16,7 @@
 #include "predict/simulate.h"
 #include "predict/simulator/class_simulation.h"
 #include "predict/traced_memory.h"
+#include "predict/transform/rule_set.h"
 #include "replayer/plan/simulated_run.h"
 
 namespace reprise {
@@ -53,6 +54,10 @@ class SetSimulation {
   // AsSimulation(). Without a run directory in the request no run is written.
   [[nodiscard]] Status RunFolded(const SimulationRequest& request, const TraceSet& set,
                                  const FoldedJob& job);
+  // Before the simulation: what becomes of times. Must outlive it.
+  void SetRules(const RuleSet* rules) { rules_ = rules; }
+  // Before AsSimulation: the ranks simulated stand for a job of so many.
+  void StandFor(std::int64_t job_ranks) { job_ranks_ = job_ranks; }
   // Afterwards. `run`: where AsSimulation() was written; after RunFolded not needed.
   [[nodiscard]] Result<Prediction> Predict(const std::string& run) const;
 
@@ -60,6 +65,10 @@ class SetSimulation {
   [[nodiscard]] Status WriteFolded(const SimulationRequest& request, const TraceSet& set,
                                    const FoldedJob& job, ClassSimulation&& simulated);
   [[nodiscard]] Status FindSource(const SimulatedSet& set);
+  [[nodiscard]] Status CheckRules() const;
+  [[nodiscard]] std::vector<std::vector<TimeChange>> ChangesOf(const SimulatedSet& set) const;
+  // Of a set with recorded times, once these are scaled.
+  void ChangeTimes(const SimulatedSet& set) const;
   void FindTypeWithoutRate(const DeviceModel& device, const OperatorWork& work);
   // Times by the machine's model alone, and what they add up to.
   [[nodiscard]] Result<ClassSimulation> ModelClasses(const ProgramSet& set, const WorkOfNode& work,
@@ -76,6 +85,9 @@ class SetSimulation {
   std::shared_ptr<EqualRanks>* known_;
   std::optional<JobFacts> job_;
   std::optional<StackPrediction> stack_;
+
+  std::int64_t job_ranks_ = 0;      // 0: every rank is simulated
+  const RuleSet* rules_ = nullptr;  // nothing changes
 
   // Known afterwards.
   std::optional<TracedMemory> traced_;  // of a set without job facts

@@ -72,11 +72,13 @@ void LongestSteps(const Graph& program, std::uint32_t first, const Schedule& sch
 Status SetSimulation::RunFolded(const SimulationRequest& request, const TraceSet& set,
                                 const FoldedJob& job) {
   REPRISE_TRY(machine_.CheckWithoutTimes(set.directory.empty(), request.options));
-  if (!job_) {
+  REPRISE_TRY(CheckRules());
+  if (!job_ || job_->memory.empty()) {
     REPRISE_ASSIGN(traced_, TracedMemoryOf(job.programs));
   }
   const RankClasses& ranks_of = *job.classes;
-  ProgramSet program_set{.programs = job.programs, .groups = ranks_of.MembersByRole()};
+  ProgramSet program_set{
+      .programs = job.programs, .groups = ranks_of.MembersByRole(), .changes = job.changes};
   for (std::int32_t rank = 0; rank < ranks_of.world_size(); ++rank) {
     program_set.program_of.push_back(static_cast<std::uint32_t>(ranks_of.IndexOf(rank)));
   }

@@ -79,6 +79,13 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
   if (summary_.without_time > 0) {
     described["nodes_without_time"] = std::to_string(summary_.without_time);
   }
+  if (rules_ != nullptr) {
+    std::vector<std::string> texts;
+    for (const Rule& rule : rules_->rules()) {
+      texts.push_back(rule.text);
+    }
+    described["what_if"] = fmt::format("{}", fmt::join(texts, "; "));
+  }
   described["unknown_share"] = ShareOption(UnknownShare(summary_));
   described["default_share"] = ShareOption(Share(summary_.by_default_ns, summary_.operations_ns));
   for (const SlowRank& slow : machine_.options.slow_ranks) {
@@ -101,7 +108,9 @@ std::map<std::string, std::string> SetSimulation::Describe() const {
     }
     described[job_->tokens > 0 ? "tokens" : "samples"] =
         std::to_string(job_->tokens > 0 ? job_->tokens : job_->samples);
-    described["memory_peak_bytes"] = std::to_string(job_->PeakBytes());
+    if (!job_->memory.empty()) {
+      described["memory_peak_bytes"] = std::to_string(job_->PeakBytes());
+    }
     described["memory_bytes"] = fmt::format("{:.0f}", device.memory_bytes.value);
   }
   if (machine_.options.jitter > 0) {
@@ -124,8 +133,10 @@ Status SetSimulation::SetJob(JobFacts job) {
 void SetSimulation::AddJobFacts(Prediction& prediction) const {
   const DeviceModel& device = machine_.options.to->device;
   const auto step_ns = static_cast<double>(prediction.step_time_ns);
-  prediction.memory = MemoryPrediction{
-      .peak_bytes = job_->PeakBytes(), .micro_batch = job_->micro_batch, .classes = job_->memory};
+  if (!job_->memory.empty()) {  // else as its nodes say
+    prediction.memory = MemoryPrediction{
+        .peak_bytes = job_->PeakBytes(), .micro_batch = job_->micro_batch, .classes = job_->memory};
+  }
   prediction.stack = stack_;
   prediction.tokens = job_->tokens;
   prediction.samples = job_->samples;

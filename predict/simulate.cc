@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/counted.h"
+#include "core/temporary_output.h"
 #include "predict/extended_job.h"
 #include "predict/folded_job.h"
 #include "predict/job_stack.h"
@@ -11,6 +13,7 @@
 #include "predict/micro_batch_jobs.h"
 #include "predict/set_simulation.h"
 #include "predict/workload/job/generate.h"
+#include "replayer/plan/known_work.h"
 #include "replayer/plan/simulated_run.h"
 
 namespace reprise {
@@ -139,26 +142,85 @@ Status TargetMachine::CheckWithoutTimes(bool job, const PlanOptions& changes) co
   return {};
 }
 
-Result<Prediction> PredictSet(const TargetMachine& machine, const SimulationRequest& request) {
+namespace {
+
+// Of a folded set with recorded times: every rank, or of many, where nothing makes one unlike the
+// others of its class, those that stand for all.
+Status ChooseRanks(const TargetMachine& machine, const TraceSet& set, const FoldedJob& job,
+                   SimulationRequest& request, SetSimulation& simulation,
+                   std::vector<std::string>& notes) {
+  constexpr std::size_t kMostOneByOne = 64;
+  if (set.RankCount() <= kMostOneByOne) {
+    return {};
+  }
+  const ScaleOptions& options = machine.options;
+  if (options.jitter > 0 || !options.slow_ranks.empty() || options.network == NetworkModel::kFlow) {
+    return set.CheckRankByRank(
+        "--jitter, --slow and --network flow make ranks of a class differ, and with recorded times "
+        "need the nodes of every rank",
+        "choose some with --ranks, or leave these out");
+  }
+  REPRISE_ASSIGN(request.options.part.ranks, RepresentativesOf(job));
+  simulation.StandFor(static_cast<std::int64_t>(set.RankCount()));
+  notes.push_back(fmt::format(
+      "{} stand for {} in {} of equal ones: counts, bytes and energy are of these {} alone",
+      Counted(request.options.part.ranks.size(), "rank"), set.RankCount(),
+      Counted(job.programs.size(), "class"), request.options.part.ranks.size()));
+  return {};
+}
+
+}  // namespace
+
+Result<Prediction> PredictSet(const TargetMachine& machine, const SimulationRequest& request,
+                              RuleSet* rules) {
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.set_directory));
   SetSimulation simulation(machine);
+  simulation.SetRules(rules);
   const bool whole = IsWhole(request.options.part);
   if (whole) {
-    REPRISE_ASSIGN(std::optional<JobFacts> job, ReadJobFacts(request.set_directory));
-    if (job) {
-      REPRISE_TRY(simulation.SetJob(std::move(*job)));
+    REPRISE_ASSIGN(std::optional<JobFacts> facts, ReadJobFacts(request.set_directory));
+    if (facts) {
+      REPRISE_TRY(simulation.SetJob(std::move(*facts)));
     }
   }
   std::vector<std::string> notes;
+  std::optional<FoldedJob> job;
   if (set.classes != nullptr && whole) {
-    REPRISE_ASSIGN(const FoldedJob job, ReadFoldedJob(set));
-    REPRISE_TRY(simulation.RunFolded(request, set, job));
+    REPRISE_ASSIGN(job, ReadFoldedJob(set, rules));
+  }
+  if (job && std::ranges::none_of(job->programs, HasDurations)) {
+    REPRISE_TRY(simulation.RunFolded(request, set, *job));
   } else {
-    REPRISE_ASSIGN(ReplayOutcome outcome, SimulateRanks(request, simulation.AsSimulation()));
-    notes = std::move(outcome.notes);
+    SimulationRequest of_ranks = request;
+    if (job) {
+      REPRISE_TRY(ChooseRanks(machine, set, *job, of_ranks, simulation, notes));
+      job.reset();
+    }
+    if (rules != nullptr) {
+      of_ranks.options.edit = [&](const Graph& graph, std::int32_t rank) {
+        return rules->Edited(graph, rank, set);
+      };
+    }
+    REPRISE_ASSIGN(ReplayOutcome outcome, SimulateRanks(of_ranks, simulation.AsSimulation()));
+    if (notes.empty()) {
+      notes = std::move(outcome.notes);
+    }
   }
   REPRISE_ASSIGN(Prediction prediction, simulation.Predict(request.run_directory));
   prediction.notes = std::move(notes);
+  return prediction;
+}
+
+Result<Prediction> PredictWhatIf(const TargetMachine& machine, const SimulationRequest& request,
+                                 RuleSet& rules) {
+  REPRISE_ASSIGN(Prediction prediction, PredictSet(machine, request, &rules));
+  REPRISE_ASSIGN(const TemporaryOutput run, TemporaryOutput::Directory(request.run_directory));
+  SimulationRequest without = request;
+  without.run_directory = run.path();
+  without.force = true;
+  REPRISE_ASSIGN(const Prediction as_it_is, PredictSet(machine, without));
+  prediction.what_if =
+      WhatIf{.step_time_without_ns = as_it_is.step_time_ns, .rules = rules.effects()};
   return prediction;
 }
 
@@ -229,6 +291,9 @@ Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& work
                               const JobRequest& request) {
   REPRISE_TRY(CheckRates(machine, workload));
   REPRISE_ASSIGN(Prediction prediction, PredictStep(machine, workload, request));
+  if (!request.small) {
+    prediction.DropStretches();
+  }
   if (request.largest_micro_batch && machine.options.to) {
     REPRISE_ASSIGN(prediction.memory->largest_micro_batch,
                    LargestMicroBatch(workload, prediction.memory->peak_bytes,

@@ -10,6 +10,7 @@
 #include "predict/prediction.h"
 #include "predict/set_power.h"
 #include "predict/simulator/scale.h"
+#include "predict/transform/rule_set.h"
 #include "predict/workload/description.h"
 #include "replayer/plan/simulated_run.h"
 
@@ -45,8 +46,14 @@ struct TargetMachine {
 
 // The part of the set at request.set_directory; a run is written to request.run_directory, which
 // must be given. Bad input: a damaged set, a machine that does not fit it.
+// With rules, of the set as they change it; bad input: a rule that finds nothing.
 [[nodiscard]] Result<Prediction> PredictSet(const TargetMachine& machine,
-                                            const SimulationRequest& request);
+                                            const SimulationRequest& request,
+                                            RuleSet* rules = nullptr);
+// The same with the rules and without them, which Prediction::what_if says. The run is that of the
+// rules.
+[[nodiscard]] Result<Prediction> PredictWhatIf(const TargetMachine& machine,
+                                               const SimulationRequest& request, RuleSet& rules);
 
 // A job that is in no set; checked (CheckWorkload). The request's run directory may be empty: no
 // run is written then.
@@ -56,6 +63,7 @@ struct JobRequest {
   std::string command_line;
   bool whole = false;  // simulates every micro-batch, also where few of them tell the rest
   bool largest_micro_batch = false;  // also finds the largest one that fits: generates several jobs
+  bool small = false;  // a part of PredictExtended: keeps what that needs of power over time
 };
 [[nodiscard]] Result<Prediction> PredictJob(const TargetMachine& machine, const Workload& workload,
                                             const JobRequest& request);

@@ -123,13 +123,20 @@ void TakeErrors(const FittedTable& fitted, MachineModel& machine) {
 
 }  // namespace
 
+Result<std::vector<KernelTable>> ReadTables(const std::vector<std::string>& paths,
+                                            const std::vector<std::string>& columns) {
+  std::vector<KernelTable> tables;
+  for (const std::string& path : paths) {
+    REPRISE_ASSIGN(tables.emplace_back(), ReadKernelTable(path, columns));
+  }
+  return tables;
+}
+
 Result<std::vector<FittedTable>> FitTables(const MachineModel& machine,
-                                           const std::vector<std::string>& paths,
-                                           const std::vector<std::string>& columns,
+                                           std::vector<KernelTable> tables,
                                            const MachineModel* other) {
   std::vector<FittedTable> all;
-  for (const std::string& path : paths) {
-    REPRISE_ASSIGN(KernelTable table, ReadKernelTable(path, columns));
+  for (KernelTable& table : tables) {
     for (const FittedTable& before : all) {
       if (before.table.of_class == table.of_class) {
         return UsageError(fmt::format(

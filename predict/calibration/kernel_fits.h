@@ -22,12 +22,15 @@ struct FittedTable {
   std::vector<ExpertNumbers> experts;
 };
 
+// ReadKernelTable of each.
+[[nodiscard]] Result<std::vector<KernelTable>> ReadTables(const std::vector<std::string>& paths,
+                                                          const std::vector<std::string>& columns);
+
 // In their order. `other`: of a machine whose numbers, at the peaks of `machine`, predict the
 // tables, too; none: nullptr. Usage error: two tables of one class. Bad input: a table that cannot
-// be read or fitted.
+// be fitted.
 [[nodiscard]] Result<std::vector<FittedTable>> FitTables(const MachineModel& machine,
-                                                         const std::vector<std::string>& paths,
-                                                         const std::vector<std::string>& columns,
+                                                         std::vector<KernelTable> tables,
                                                          const MachineModel* other);
 
 // The tables' numbers instead of the machine's own, but for the rate of attention's backward, which

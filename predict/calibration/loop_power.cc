@@ -1,7 +1,7 @@
 #include "predict/calibration/loop_power.h"
 
-#include "predict/simulator/power_track.h"
-#include "predict/simulator/power_work.h"
+#include "predict/simulator/power/power_track.h"
+#include "predict/simulator/power/power_work.h"
 
 namespace reprise {
 

@@ -1,5 +1,5 @@
 // What a device takes while one operation runs over and over on it, by the simulator's own model
-// (predict/simulator/power.h).
+// (predict/simulator/power/power.h).
 #pragma once
 
 #include "predict/machine/machine.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predict/simulator/power_work.h"
+#include "predict/simulator/power/power_work.h"
 
 namespace reprise {
 namespace {

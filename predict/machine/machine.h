@@ -98,7 +98,7 @@ struct ExpertNumbers {
   SourcedNumber start_ns;
 };
 
-// What a device takes and how warm it gets (predict/simulator/power.h and thermal.h have the
+// What a device takes and how warm it gets (predict/simulator/power/power.h and thermal.h have the
 // formulas). All or nothing of a part: HasPower, HasClockCurve, HasThermal.
 struct PowerModel {
   OptionalNumber limit_watts, idle_watts;

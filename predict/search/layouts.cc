@@ -103,7 +103,7 @@ class LayoutsOfJob {
   }
   [[nodiscard]] std::vector<States> StatesOf(std::int64_t dp) const {
     const Layout& l = described_.layout;
-    const bool given = job_.fsdp || job_.distributed_optimizer || l.fsdp;
+    const bool given = job_.fsdp || job_.distributed_optimizer || job_.zero || l.fsdp;
     std::vector<States> states = {States::kAsDescribed};
     if (!given && dp * l.cp > 1 && described_.model.tables.empty()) {
       if (!l.distributed_optimizer) {
@@ -200,7 +200,8 @@ Result<Layouts> LayoutsOf(const JobOptions& job, const MachineModel& machine) {
     described.global_batch = *job.ranks;
     open.global_batch = described.global_batch;
   }
-  static const std::set<std::string> chosen = {"tp", "pp", "dp", "fsdp", "distributed-optimizer"};
+  static const std::set<std::string> chosen = {"tp",  "pp", "dp", "fsdp", "distributed-optimizer",
+                                               "zero"};
   REPRISE_TRY(CheckEffects(job, described, chosen));
   Layouts layouts{.all = LayoutsOfJob(open, described, machine).All()};
   if (layouts.all.empty()) {

@@ -15,7 +15,7 @@
 namespace reprise {
 namespace {
 
-constexpr double kWidth = 920, kHeight = 440, kLeft = 70, kRight = 20, kTop = 16, kBottom = 50;
+constexpr double kWidth = 920, kHeight = 440, kLeft = 80, kRight = 30, kTop = 34, kBottom = 60;
 
 constexpr std::string_view kPageStyle = R"(
 :root { color-scheme: light dark; --ink: #1b1f24; --dim: #6a737d; --line: #d0d7de; --back: #fff; --front: #0969da;
@@ -28,7 +28,8 @@ h1 { font-size: 1.4em; } svg { width: 100%; height: auto; } svg text { font-size
 .axis { stroke: var(--line); fill: none; } .front { fill: var(--front); } .fits { fill: var(--fits); opacity: .75; }
 .big { fill: none; stroke: var(--dim); opacity: .6; } .path { fill: none; stroke: var(--front); stroke-width: 1.5; }
 svg .label { fill: var(--front); font-weight: 600; paint-order: stroke; stroke: var(--back); stroke-width: 4px; }
-.chart, .scroll { overflow-x: auto; } .chart svg { min-width: 46em; }
+.scroll { overflow-x: auto; }
+@media (max-width: 46em) { svg text { font-size: 24px; } svg circle { r: 9px; } }
 th button { all: unset; cursor: pointer; font-weight: 600; } th button:focus-visible { outline: 2px solid var(--front); }
 th[aria-sort=ascending] button::after { content: " ▲"; } th[aria-sort=descending] button::after { content: " ▼"; }
 .filter { display: flex; flex-wrap: wrap; gap: .5em 1.2em; margin: 1em 0; } .filter input[type=search] { font: inherit; width: 16em; max-width: 100%; }
@@ -142,7 +143,7 @@ class SweepChart {
       svg += fmt::format(
           "<path class=\"axis\" d=\"M{0:.1f} {1:.1f}V{2:.1f}\"/><text x=\"{0:.1f}\" y=\"{3:.1f}\" "
           "text-anchor=\"middle\">{4:.4g}</text>\n",
-          at_x(tick), kTop, kHeight - kBottom, kHeight - kBottom + 18, tick);
+          at_x(tick), kTop, kHeight - kBottom, kHeight - kBottom + 22, tick);
     }
     for (int i = 0; i < y.Ticks(); ++i) {
       const double tick = y.Tick(i);
@@ -153,9 +154,8 @@ class SweepChart {
     }
     svg += fmt::format(
         "<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n"
-        "<text transform=\"translate(16 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-        (kLeft + kWidth - kRight) / 2, kHeight - 10, SecondsLabel(table_),
-        (kTop + kHeight - kBottom) / 2,
+        "<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
+        (kLeft + kWidth - kRight) / 2, kHeight - 8, SecondsLabel(table_), kLeft, kTop - 12,
         table_.energy ? "energy of a step, kJ" : "memory of a device at the peak, GiB");
     svg += Front(at_x, at_y);
     // What lies on the front is drawn last, above the others.

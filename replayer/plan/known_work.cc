@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "core/copy_direction.h"
+#include "core/kernel_names.h"
+#include "core/operators.h"
 
 namespace reprise {
 namespace {
@@ -40,12 +42,16 @@ KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
   if (moved_bytes > 0) {
     return {nullptr, moved, WorkSource::kCopiedBytes};
   }
-  if (!inputs.empty() || !results.empty()) {
+  if ((!inputs.empty() || !results.empty()) && SaysItsWork(graph.op_source(i), call.name)) {
     return {nullptr, CostOf(call), WorkSource::kArguments, no_elements};
   }
   const Cost counted = CountedCost(graph, i);
   return counted.flops > 0 || counted.bytes > 0 ? KnownWork{nullptr, counted, WorkSource::kCounts}
                                                 : KnownWork{};
+}
+
+bool SaysItsWork(OpSource source, std::string_view operation) {
+  return source == OpSource::kLaunch || FindOperator(operation) || IsFusedKernelName(operation);
 }
 
 std::int64_t MovedBytes(const Graph& graph, Graph::Index i) {

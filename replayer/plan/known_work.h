@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "core/costs/cost.h"
 #include "core/records.h"
@@ -25,6 +26,11 @@ struct KnownWork {
 // and tensor_size, copied bytes. `call` is graph.Call(i).
 [[nodiscard]] KnownWork FindWork(const Graph& graph, Graph::Index i, const OpCall& call,
                                  const FindKernel& find_kernel);
+
+// Whether the operands of an operation say what it works. Where a device graph's recording gave the
+// operation, only those of the operator table and Inductor's kernels do: operators of serving
+// engines take whole caches and use some rows.
+[[nodiscard]] bool SaysItsWork(OpSource source, std::string_view operation);
 
 // A node that only moves or fills memory, with its number of bytes: a memcpy or memset of a device,
 // Chakra's MEM_LOAD and MEM_STORE. -1 for any other node.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "core/comm.h"
 #include "core/records.h"
 #include "core/result.h"
+#include "et_schema/graph.h"
 
 namespace reprise {
 
@@ -55,6 +57,9 @@ struct PlanOptions {
   // A thread need not wait for a stretched node: its stream does (Backend::stretches_streams).
   bool stretches_streams = false;
   bool assume_groups = false;  // run although a transfer's group is unknown
+  // Of a simulation: makes another trace of each rank's, before a part of it is chosen. `rank`: of
+  // the recorded job.
+  std::function<Result<Graph>(const Graph& graph, std::int32_t rank)> edit;
 
   [[nodiscard]] ReplayMode ModeOf(OpClass op_class) const;
   [[nodiscard]] ReplayMode ModeOf(CommKind kind) const;

@@ -30,6 +30,9 @@ Result<RankPart> LoadPart(const TraceSet& set, const RankMapping& mapping, std::
   const std::int32_t replayed = mapping.replayed.at(static_cast<std::size_t>(rank));
   REPRISE_TRY(set.VerifyFile(replayed));
   REPRISE_ASSIGN(Graph graph, Graph::Load(set.RankPath(replayed)));
+  if (options.edit) {
+    REPRISE_ASSIGN(graph, options.edit(graph, replayed));
+  }
   REPRISE_TRY(CheckStreams(graph, options.streams));
   RankPart part{.graph = std::move(graph)};
   part.recorded_nodes = part.graph.size();
@@ -219,6 +222,20 @@ std::vector<PlannedTransfer> TransfersOf(const Graph& graph, const Plan& plan) {
     transfers.back().spec.outside = work.alone || work.mode == ReplayMode::kSkip;
   }
   return transfers;
+}
+
+std::vector<std::vector<PlannedTransfer>> FittedTransfers(std::span<const Graph> graphs,
+                                                          std::span<const Plan> plans,
+                                                          const RankMapping& mapping) {
+  std::vector<std::vector<PlannedTransfer>> fitted;
+  for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
+    fitted.push_back(TransfersOf(graphs[rank], plans[rank]));
+  }
+  if (mapping.changes) {
+    FitSizes(fitted, mapping);
+  }
+  CompleteSplits(fitted, [&](const std::string& id) { return mapping.RanksOf(id); });
+  return fitted;
 }
 
 }  // namespace reprise

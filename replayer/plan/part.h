@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,5 +64,8 @@ struct PartCounts {
                                             std::vector<PlannedTransfer>& mine);
 // This rank's, as planned.
 [[nodiscard]] std::vector<PlannedTransfer> TransfersOf(const Graph& graph, const Plan& plan);
+// Of all ranks, fitted and completed as AgreeOnTransfers does it, without a comparison.
+[[nodiscard]] std::vector<std::vector<PlannedTransfer>> FittedTransfers(
+    std::span<const Graph> graphs, std::span<const Plan> plans, const RankMapping& mapping);
 
 }  // namespace reprise

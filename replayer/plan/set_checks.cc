@@ -138,4 +138,17 @@ void CheckTransfers(const TraceSet& set, SetFindings& findings) {
   }
 }
 
+Result<SetFindings> CheckSet(const TraceSet& set) {
+  std::vector<std::string> files;
+  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
+    files.push_back(one.path);
+  }
+  SetFindings findings;
+  REPRISE_TRY(CheckFiles(files, findings));
+  if (findings.errors.empty()) {
+    CheckTransfers(set, findings);
+  }
+  return findings;
+}
+
 }  // namespace reprise

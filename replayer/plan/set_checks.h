@@ -23,6 +23,9 @@ struct SetFindings {
 // is a finding.
 [[nodiscard]] Status CheckFiles(const std::vector<std::string>& files, SetFindings& findings);
 
+// All of a set: its files, and if these are sound, its transfers.
+[[nodiscard]] Result<SetFindings> CheckSet(const TraceSet& set);
+
 // Whether the ranks agree on their transfers, by `findings.graphs` of one rank of each class.
 void CheckTransfers(const TraceSet& set, SetFindings& findings);
 

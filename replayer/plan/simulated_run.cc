@@ -106,7 +106,7 @@ Status Simulate(const PlanOptions& options, const RankMapping& mapping,
     value_ns = value_ns < 0 ? value_ns : NsOf(static_cast<double>(value_ns) * factor);
   };
   const auto skip = [&] {
-    for (std::uint32_t node = 0; node < timing.duration_ns.size(); ++node) {
+    for (std::uint32_t node = 0; node < trace.first.back(); ++node) {
       const auto [rank, i] = trace.Locate(node);
       if (loaded.plans[rank].work[i].mode == ReplayMode::kSkip) {
         timing.duration_ns[node] = timing.transfer_ns[node] = 0;
@@ -281,7 +281,9 @@ Result<ReplayOutcome> SimulateRanks(const SimulationRequest& request,
   std::erase_if(modes, [](const auto& mode) { return mode.second != Name(ReplayMode::kSkip); });
   part.merge(modes);
   part.merge(DescribeTimes(options));
-  REPRISE_TRY(WriteSimulatedRun(request, set, simulation, simulated, part));
+  if (!request.run_directory.empty()) {
+    REPRISE_TRY(WriteSimulatedRun(request, set, simulation, simulated, part));
+  }
   return ReplayOutcome{.notes = PartNotes(options, set, mapping, counts)};
 }
 

@@ -26,7 +26,8 @@ struct SimulationRequest : RunRequest {
 };
 
 // All replayed ranks before their schedule is computed. `first`: index of each rank's first node in
-// `timing`, and the end. Durations, delays and transfer times of `timing` may be replaced.
+// `timing`, and the end. Durations, delays and transfer times of `timing` may be replaced, and
+// nodes put behind those of the ranks.
 struct SimulatedSet {
   std::span<const Graph> graphs;
   std::span<const Plan> plans;
@@ -78,9 +79,9 @@ struct ScheduledRanks {
                                        const Simulation& simulation, const ScheduledRanks& ranks,
                                        const std::map<std::string, std::string>& part = {});
 
-// Needs no device and no MPI: one process simulates all chosen ranks, and writes the run. Durations
-// are the recorded ones × --time-scale, of what --ops and --comms skip 0; gaps follow --host-gaps.
-// Other modes than skipped are timed.
+// Needs no device and no MPI: one process simulates all chosen ranks, and writes the run; without
+// a run directory none. Durations are the recorded ones × --time-scale, of what --ops and --comms
+// skip 0; gaps follow --host-gaps. Other modes than skipped are timed.
 [[nodiscard]] Result<ReplayOutcome> SimulateRanks(const SimulationRequest& request,
                                                   const Simulation& simulation);
 

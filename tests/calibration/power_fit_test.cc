@@ -11,8 +11,8 @@
 #include "predict/calibration/loop_power.h"
 #include "predict/calibration/table_fit.h"
 #include "predict/machine/catalogue.h"
-#include "predict/simulator/power.h"
-#include "predict/simulator/power_work.h"
+#include "predict/simulator/power/power.h"
+#include "predict/simulator/power/power_work.h"
 #include "tests/et_schema/scratch_directory.h"
 
 namespace reprise {

@@ -113,7 +113,7 @@ TEST(TableClasses, BadInputOfEachHasFileAndLine) {
     ASSERT_TRUE(table);
     const ScratchDirectory scratch;
     WriteFile(scratch.File("few.csv"), begin);
-    const auto fitted = FitTables(Machine(), {scratch.File("few.csv")}, {}, nullptr);
+    const auto fitted = FitTables(Machine(), *ReadTables({scratch.File("few.csv")}, {}), nullptr);
     ASSERT_FALSE(fitted) << sample.of_class;
     EXPECT_EQ(fitted.error().kind, ErrorKind::kBadInput);
     EXPECT_THAT(fitted.error().message,
@@ -302,7 +302,7 @@ TEST(TableClasses, NumbersOfAnotherMachine) {
   const ScratchDirectory scratch;
   WriteFile(scratch.File("made.csv"), text);
   const auto error = [&](const MachineModel& other) {
-    const auto fitted = FitTables(h100, {scratch.File("made.csv")}, {}, &other);
+    const auto fitted = FitTables(h100, *ReadTables({scratch.File("made.csv")}, {}), &other);
     EXPECT_TRUE(fitted) << fitted.error().message;
     return fitted->at(0).errors.at(0).other.value_or(-1);
   };

@@ -217,6 +217,18 @@ TEST(Estimates, StandInWhereThereIsNoRule) {
   EXPECT_FALSE(HasCostRule({"aten::mm", {D({3, 5})}, {}}));
 }
 
+TEST(Estimates, AnInductorKernelTouchesATensorOnceForEachPoint) {
+  const Value table = D({1'000'000, 4});  // of which it takes rows
+  const OpCall rows = {
+      "triton_poi_fused_embedding_0", {D({6}, kIndexType), table, D({6, 4}), I(24)}, {}};
+  EXPECT_DOUBLE_EQ(CostOf(rows).bytes, 48 + 96 + 96);
+  EXPECT_DOUBLE_EQ(CostOf(rows).flops, 24);
+  // Rows and what is reduced.
+  const OpCall norm = {"triton_red_fused_mean_1", {D({6, 4}), D({6}), I(6), I(4)}, {}};
+  EXPECT_DOUBLE_EQ(CostOf(norm).bytes, 96 + 24);
+  EXPECT_DOUBLE_EQ(CostOf(norm).flops, 24);
+}
+
 TEST(Costs, NothingIsNegativeOrNanForAnyOperator) {
   // Arguments that fit no operator: no rule may trip over them.
   const std::vector<ValueList> inputs = {
