@@ -217,14 +217,38 @@ struct ReadCaptures {
   std::vector<CaptureTimes> captures;
   std::set<std::string> devices;
   bool streams = false;
+  KernelTable transfers;  // of captures that have nothing else; all of them
 };
+
+void AddTransfers(KernelTable from, KernelTable& to) {
+  to.name += (to.name.empty() ? "" : ", ") + from.name;
+  to.of_class = from.of_class;
+  to.rows.insert(to.rows.end(), from.rows.begin(), from.rows.end());
+}
+
+// Fits are of the innermost link.
+void LeaveOutLargerGroups(const MachineModel& machine, KernelTable& table) {
+  const std::int64_t most = machine.links.empty() ? 0 : machine.links.front().spans();
+  const std::size_t left_out = std::erase_if(table.rows, [most](const KernelRow& row) {
+    return most > 0 && row.collective->members > most;
+  });
+  if (left_out > 0) {
+    fmt::print(stderr, "note: {}: {} of more than the {} devices that {} joins are left out\n",
+               ShownText(table.name), Counted(left_out, "transfer"), most,
+               machine.links.front().name);
+  }
+}
 
 Result<ReadCaptures> ReadAllCaptures(const std::vector<std::string>& paths,
                                      const std::string& scratch) {
   ReadCaptures read;
-  auto& [captures, devices, streams] = read;
+  auto& [captures, devices, streams, transfers] = read;
   for (const std::string& path : paths) {
     REPRISE_ASSIGN(ReadCapture capture, ReadCaptureTimes(path, scratch));
+    if (!capture.transfers.rows.empty()) {
+      AddTransfers(std::move(capture.transfers), transfers);
+      continue;
+    }
     if (!captures.empty() && capture.streams != streams) {
       return BadInput(
           fmt::format("{} is of {}, the captures before it are not; calibrate each by "
@@ -276,9 +300,14 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
     return UsageError("--numbers-of is for tables of kernels (.csv), and none is given");
   }
   REPRISE_ASSIGN(OutputFile output, OutputFile::Create(flags.output, flags.force));
-  REPRISE_ASSIGN(const ReadCaptures read, ReadAllCaptures(captures, flags.output));
+  REPRISE_ASSIGN(ReadCaptures read, ReadAllCaptures(captures, flags.output));
+  const bool transfers = !read.transfers.rows.empty();
+  if (read.captures.empty() && flags.machine.empty()) {
+    return UsageError(
+        "captures of transfers alone do not name their device: give the machine by --machine");
+  }
   MachineModel base;
-  if (captures.empty()) {
+  if (read.captures.empty()) {
     REPRISE_ASSIGN(base, LoadMachine(flags.machine));
   } else {
     REPRISE_ASSIGN(base, BaseMachine(flags, read.devices, read.streams));
@@ -287,11 +316,16 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
   if (!flags.numbers_of.empty()) {
     REPRISE_ASSIGN(other, LoadMachine(flags.numbers_of));
   }
+  REPRISE_ASSIGN(std::vector<KernelTable> read_tables, ReadTables(tables, flags.columns));
+  if (transfers) {
+    LeaveOutLargerGroups(base, read.transfers);
+    read_tables.push_back(std::move(read.transfers));
+  }
   REPRISE_ASSIGN(const std::vector<FittedTable> fitted_tables,
-                 FitTables(base, tables, flags.columns, other ? &*other : nullptr));
+                 FitTables(base, std::move(read_tables), other ? &*other : nullptr));
   MachineModel machine = base;
   std::vector<SumsByClass> left_out;
-  if (!captures.empty()) {
+  if (!read.captures.empty()) {
     REPRISE_ASSIGN(machine, FitMachine(base, read.captures));
     REPRISE_ASSIGN(left_out, LeaveOneOut(base, read.captures));
     machine = Calibrated(std::move(machine), read.captures, left_out);
@@ -310,7 +344,7 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
   output.stream() << ToJson(machine).dump(2) << '\n';
   REPRISE_TRY(output.Commit());
   if (flags.json) {
-    Json json = captures.empty()
+    Json json = read.captures.empty()
                     ? Json{{"machine", machine.name}}
                     : CalibrationJson(machine, read.captures, left_out, ErrorsOf(left_out));
     json["tables"] = TablesJson(fitted_tables);
@@ -318,10 +352,10 @@ Result<int> Calibrate(const CalibrateFlags& flags) {
     ShowJson(json, 2);
     return 0;
   }
-  if (!captures.empty()) {
+  if (!read.captures.empty()) {
     PrintCalibration(machine, read.captures, left_out, ErrorsOf(left_out));
   }
-  if (!tables.empty()) {
+  if (!fitted_tables.empty()) {
     PrintTables(fitted_tables);
     PrintPower(power);
   }

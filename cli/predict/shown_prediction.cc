@@ -25,6 +25,7 @@ Status PrintPrediction(const Prediction& prediction, const std::string& run,
     for (const std::string& warning : prediction.warnings) {
       fmt::print("{}\n", ShownText(warning));
     }
+    fmt::print("{}", ShownStyledLines(WhatIfText(prediction)));
     return {};
   }
   if (run.empty()) {
@@ -32,7 +33,7 @@ Status PrintPrediction(const Prediction& prediction, const std::string& run,
     return {};
   }
   REPRISE_TRY(PrintRunReport(run, false));
-  fmt::print("\n{}", ShownStyledLines(MemoryText(prediction)));
+  fmt::print("\n{}", ShownStyledLines(WhatIfText(prediction) + MemoryText(prediction)));
   return {};
 }
 

@@ -26,6 +26,8 @@ struct SimulateFlags {
   SimulationRequest request;
   MachineRequest machine;
   PartFlags part;
+  std::vector<std::string> rules;
+  std::string rules_file;
   std::string ops, comms, host_gaps = "keep", time_scale;
   CLI::Option* seed = nullptr;
   CLI::Option* jitter = nullptr;
@@ -68,6 +70,11 @@ void AddFlags(CLI::App& app, SimulateFlags& flags) {
   app.add_option("--comms", flags.comms,
                  "likewise of transfers: timed|skip, or COLLECTIVE=MODE,…; collective rest: all "
                  "others");
+  app.add_option("--what-if", flags.rules,
+                 "a rule that changes the set first, as in 'class=attention => scale 0.5'; the "
+                 "answer is beside that without rules (docs/guides/transform.md)")
+      ->allow_extra_args(false);
+  app.add_option("--rules", flags.rules_file, "file with such rules, one a line");
   AddPartFlags(app, flags.part);
   app.remove_option(app.get_option("--streams"));  // nothing executes here
   app.get_option("--ranks")->description("recorded ranks to simulate, e.g. 0-3,6");
@@ -126,7 +133,10 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
         "--group-sizes: every group keeps its members; it is for --ranks and --one-trace");
   }
   REPRISE_ASSIGN(const TargetMachine machine, TargetMachine::Create(flags.machine));
-  REPRISE_ASSIGN(const Prediction prediction, PredictSet(machine, request));
+  REPRISE_ASSIGN(RuleSet rules, RuleSet::Create(flags.rules, "--what-if ", flags.rules_file));
+  REPRISE_ASSIGN(const Prediction prediction, rules.empty()
+                                                  ? PredictSet(machine, request)
+                                                  : PredictWhatIf(machine, request, rules));
   REPRISE_TRY(PrintPrediction(prediction, request.run_directory, flags.show));
   return 0;
 }

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <vector>
 
+#include "core/input_file.h"
 #include "core/output_kind.h"
 #include "core/text.h"
 #include "predict/machine/catalogue.h"
@@ -50,12 +50,7 @@ bool IsPackageFile(const std::string& path) {
   if (!EndsWithAny(path, {".tar.zst", ".tzst"})) {
     return false;
   }
-  constexpr std::array<char, 4> kZstdMagic = {'\x28', '\xb5', '\x2f', '\xfd'};
-  std::array<char, 4> bytes{};
-  std::error_code error;  // opening a FIFO would wait
-  return fs::is_regular_file(path, error) &&
-         std::ifstream(path, std::ios::binary).read(bytes.data(), bytes.size()) &&
-         bytes == kZstdMagic;
+  return FirstBytes(path, kZstdMagic.size()) == kZstdMagic;
 }
 
 PathKind KindOfDirectory(const std::string& path) {

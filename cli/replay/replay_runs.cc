@@ -7,8 +7,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "cli/program/launched_rank.h"
@@ -129,7 +131,10 @@ Result<int> RunOnce(const SignalWaiter& signals, int processes, std::int64_t wat
                     started.error().message, processes));
   }
   constexpr std::chrono::milliseconds kLook{500};
+  constexpr std::chrono::seconds kLauncherEnds{10};
   StoppedTimes times;
+  std::set<std::int32_t> seen;
+  std::int64_t alone_ns = 0;
   for (std::int64_t last_ns = MonotonicNs();;) {
     if (const auto ended = started->Wait(signals, kLook)) {
       return *ended;
@@ -140,6 +145,15 @@ Result<int> RunOnce(const SignalWaiter& signals, int processes, std::int64_t wat
         std::min<std::int64_t>(now_ns - last_ns, 2 * std::chrono::nanoseconds(kLook).count());
     last_ns = now_ns;
     const std::vector<RankProcess> ranks = StartedRanks(*started, processes);
+    std::ranges::transform(ranks, std::inserter(seen, seen.end()), &RankProcess::rank);
+    alone_ns = ranks.empty() && std::ssize(seen) == processes ? alone_ns + passed_ns : 0;
+    if (alone_ns > std::chrono::nanoseconds(kLauncherEnds).count()) {
+      EndStarted(*started, signals);
+      return EnvironmentError(fmt::format(
+          "mpirun (process {}) did not end within {} s of its last rank, so it is ended. Open MPI "
+          "4.1 can hang so where ranks end while MPI starts",
+          started->pid(), kLauncherEnds.count()));
+    }
     times.Add(ranks, passed_ns);
     if (const auto stopped = StoppedInVain(ranks, times, watchdog_ns)) {
       EndStarted(*started, signals);

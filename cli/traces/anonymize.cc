@@ -13,6 +13,7 @@
 #include "cli/program/show_json.h"
 #include "cli/traces/counter_lines.h"
 #include "converters/share/anonymize/set_comparison.h"
+#include "core/counted.h"
 #include "core/shown_text.h"
 #include "et_schema/trace_set.h"
 #include "replayer/plan/plan.h"
@@ -70,10 +71,11 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
     nodes += rank.nodes * static_cast<std::uint64_t>(rank.alike);
     ranks += rank.alike;
     if (verbose) {
-      fmt::print("{}: {} nodes\n", ShownText(rank.path), rank.nodes);
+      fmt::print("{}: {}\n", ShownText(rank.path), Counted(rank.nodes, "node"));
     }
   }
-  fmt::print("{}: {} ranks, {} nodes\n", ShownText(request.output_directory), ranks, nodes);
+  fmt::print("{}: {}, {}\n", ShownText(request.output_directory), Counted(ranks, "rank"),
+             Counted(nodes, "node"));
   fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", ShownText(request.policy.name),
              request.policy.sha256, Name(request.policy.durations), Name(request.policy.shapes));
   std::vector<std::string> counts;
@@ -87,7 +89,8 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
         values += count;
       }
     }
-    counts.push_back(fmt::format("{} {} values of {} fields", Name(action), values, fields.size()));
+    counts.push_back(fmt::format("{} {} of {}", Name(action), Counted(values, "value"),
+                                 Counted(fields.size(), "field")));
     if (verbose) {
       fmt::print("{}: {}\n", Name(action),
                  fields.empty() ? "-" : fmt::format("{}", fmt::join(fields, ", ")));

@@ -53,12 +53,12 @@ constexpr std::size_t kMaxAuditLines = 12;
 
 void PrintVerdict(const AuditFlags& flags, const AuditReport& report) {
   if (report.findings.empty()) {
-    fmt::print("{}: safe to share: no private name, path, secret or time of day in {} files\n",
-               ShownText(flags.request.directory), report.files);
+    fmt::print("{}: safe to share: no private name, path, secret or time of day in {}\n",
+               ShownText(flags.request.directory), Counted(report.files, "file"));
     return;
   }
-  fmt::print("{}: do not share yet: {} in {} files\n", ShownText(flags.request.directory),
-             Counted(report.findings.size(), "finding"), report.files);
+  fmt::print("{}: do not share yet: {} in {}\n", ShownText(flags.request.directory),
+             Counted(report.findings.size(), "finding"), Counted(report.files, "file"));
 }
 
 void PrintFindings(const AuditReport& report, bool all) {

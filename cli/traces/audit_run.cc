@@ -26,11 +26,20 @@ std::string_view FieldOfSet(const RunText& of) {
                                                                                        : "";
 }
 
-// Whether what looks like it is none: a GPU's number, a file's name without directories.
+// A directory of the kernel's that every machine may have: "/sys/class/powercap".
+bool IsOfEveryMachine(std::string_view path) {
+  constexpr std::string_view kClasses = "/sys/class/";
+  return path.starts_with(kClasses) &&
+         path.substr(kClasses.size()).find('/') == std::string_view::npos;
+}
+
+// Whether what looks like it is none: a GPU's number, a file's name without directories, where the
+// kernel would have had telemetry.
 bool IsHarmless(const RunText& of, ProvenanceRule rule, const Discovery& discovery) {
   return (discovery.kind == "host name" && of.field == "device") ||
-         (discovery.kind == "path" && rule == ProvenanceRule::kFileNames &&
-          FileNamesOnly(of.text) == of.text);
+         (discovery.kind == "path" &&
+          (IsOfEveryMachine(discovery.excerpt) ||
+           (rule == ProvenanceRule::kFileNames && FileNamesOnly(of.text) == of.text)));
 }
 
 void AddFindings(const RunText& of, const Vocabulary& vocabulary, const LocalNames& local,

@@ -104,7 +104,11 @@ Result<const ConverterKind*> ChooseConverter(const ConvertFlags& flags) {
 Status CheckChoice(const ConvertFlags& flags, const ConverterKind& kind) {
   const ConvertRequest& request = flags.request;
   const bool chosen = !request.capture.empty() || !request.rank_pattern.empty();
-  return chosen && (request.input_directory.empty() || kind.name != "pytorch")
+  if ((!request.graph_captures.empty() || !request.like.empty()) && kind.name != "pytorch") {
+    return UsageError("--graph-capture and --like are for captures of PyTorch");
+  }
+  const bool by_pattern = request.capture.empty() && kind.name == "flight_recorder";
+  return chosen && (request.input_directory.empty() || (kind.name != "pytorch" && !by_pattern))
              ? UsageError(fmt::format("{} is for a directory with captures of PyTorch",
                                       request.capture.empty() ? "--rank-pattern" : "--capture"))
              : Status();
@@ -112,21 +116,13 @@ Status CheckChoice(const ConvertFlags& flags, const ConverterKind& kind) {
 
 // What was written, as `reprise validate` checks it.
 Result<SetFindings> CheckWritten(const ConvertRequest& request) {
-  SetFindings findings;
   if (!request.output_file.empty()) {
+    SetFindings findings;
     REPRISE_TRY(CheckFiles({request.output_file}, findings));
     return findings;
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.output_directory));
-  std::vector<std::string> files;
-  for (const TraceSet::DistinctRank& rank : set.DistinctRanks()) {
-    files.push_back(rank.path);
-  }
-  REPRISE_TRY(CheckFiles(files, findings));
-  if (findings.errors.empty()) {
-    CheckTransfers(set, findings);
-  }
-  return findings;
+  return CheckSet(set);
 }
 
 Json ToJson(const ConvertReport& report, const SetFindings& findings) {
@@ -137,6 +133,7 @@ Json ToJson(const ConvertReport& report, const SetFindings& findings) {
             {"inferred", report.inferred_groups},
             {"unknown", report.unknown_groups}}},
           {"diagnostics", report.diagnostics.Snapshot()},
+          {"notes", report.notes},
           {"ok", findings.errors.empty()},
           {"errors", findings.errors},
           {"warnings", findings.warnings}};
@@ -199,6 +196,9 @@ void Print(const std::string& output, const ConvertReport& report, bool verbose)
                report.recorded_groups, report.inferred_groups, report.unknown_groups,
                report.unknown_groups > 0 ? " (replay will refuse these)" : "");
   }
+  for (const std::string& line : report.notes) {
+    fmt::print("{}\n", ShownText(line));
+  }
   for (const std::string& line : CounterLines(report.diagnostics.Snapshot(), verbose)) {
     fmt::print("note: {}\n", ShownText(line));
   }
@@ -230,6 +230,14 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
                  "which step to take where the Kineto file holds several: the one that the host "
                  "trace recorded (else the best match), or the one of median duration")
       ->check(CLI::IsMember({"recorded", "median"}));
+  app.add_option("--graph-capture", request.graph_captures,
+                 "Kineto trace of the phase in which device graphs were recorded: gives their "
+                 "kernels operators and shapes; may be given several times")
+      ->allow_extra_args(false);
+  app.add_option("--like", request.like,
+                 "Kineto trace of the same program without device graphs: equal kernels in equal "
+                 "order give operators, marked as inferred; may be given several times")
+      ->allow_extra_args(false);
   app.add_option("--format", flags->format, "format of the input (default: detected)");
   app.add_option("--ranks", request.world_size, "for text workloads: number of ranks to write")
       ->check(Positive());

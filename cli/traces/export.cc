@@ -9,6 +9,7 @@
 #include "cli/program/commands.h"
 #include "cli/program/given_path.h"
 #include "cli/program/number_checks.h"
+#include "cli/traces/export_goal.h"
 #include "cli/traces/export_simulators.h"
 #include "cli/traces/files_together.h"
 #include "core/shown_text.h"
@@ -29,11 +30,13 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportFlags {
-  std::string input, format, output;
+  std::vector<std::string> inputs;
+  std::string input, format, output;  // `input`: the first
   std::optional<std::int32_t> rank, step, iteration;
   std::uint64_t max_nodes = 2'000;
   bool all = false, force = false;
   SimulatorFlags simulator;
+  GoalFlags goal;
 };
 
 // Files of a trace, by rank; `set` where the input is a directory.
@@ -231,7 +234,37 @@ Status ExportCsv(const ExportFlags& flags) {
   return {};
 }
 
-Result<int> RunExport(const ExportFlags& flags) {
+bool IsGoal(const ExportFlags& flags) {
+  return flags.format == "goal" || flags.format == "goal-text";
+}
+
+Status RunGoal(const ExportFlags& flags) {
+  if (flags.rank) {
+    return UsageError(
+        "a schedule has all ranks: --ranks takes some of them, as a set of their own; no --rank");
+  }
+  return ExportGoal({.sets = flags.inputs,
+                     .output = flags.output,
+                     .ranks = flags.simulator.ranks,
+                     .host_gaps = flags.simulator.host_gaps,
+                     .step = flags.step,
+                     .text = flags.format == "goal-text",
+                     .all = flags.all,
+                     .force = flags.force},
+                    flags.goal);
+}
+
+Result<int> RunExport(ExportFlags& flags) {
+  flags.input = flags.inputs.front();
+  if (flags.inputs.size() > 1 && !IsGoal(flags)) {
+    return UsageError(fmt::format(
+        "--to {} takes one SET; several go into one schedule of --to goal", flags.format));
+  }
+  if (!IsGoal(flags) && flags.goal.IsGiven()) {
+    return UsageError(
+        "--machine, --set, --captured-on, --algo, --cpus and --place are for --to goal and "
+        "goal-text");
+  }
   const bool is_run = FindPathKind(flags.input) == PathKind::kRun;
   if (is_run && flags.format != "perfetto" && flags.format != "csv") {
     return UsageError(fmt::format(
@@ -247,6 +280,10 @@ Result<int> RunExport(const ExportFlags& flags) {
   }
   if (flags.format == "csv") {
     REPRISE_TRY(ExportCsv(flags));
+    return 0;
+  }
+  if (IsGoal(flags)) {
+    REPRISE_TRY(RunGoal(flags));
     return 0;
   }
   if (flags.format == "astra-sim" || flags.format == "chakra-json") {
@@ -285,14 +322,15 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
       "Export a trace or a run: for simulators, as JSON, Graphviz, GraphML, Perfetto, or telemetry "
       "as CSV");
-  app.add_option("SET", flags->input, "directory of a trace set or a run, or an .et file")
+  app.add_option("SET", flags->inputs,
+                 "directory of a trace set or a run, or an .et file; for goal one or more sets")
       ->required();
   app.add_option("--to", flags->format,
                  "json, dot, graphml: traces; perfetto: traces and runs; csv: telemetry of runs; "
-                 "astra-sim, chakra-json: traces for simulators")
+                 "astra-sim, chakra-json, goal, goal-text: traces for simulators")
       ->required()
-      ->check(
-          CLI::IsMember({"json", "dot", "graphml", "perfetto", "csv", "astra-sim", "chakra-json"}));
+      ->check(CLI::IsMember({"json", "dot", "graphml", "perfetto", "csv", "astra-sim",
+                             "chakra-json", "goal", "goal-text"}));
   app.add_option("-o,--output", flags->output,
                  "file to write, compressed if its name ends in .gz or .zst; a directory for csv "
                  "and astra-sim, and for chakra-json of a set")
@@ -307,9 +345,12 @@ CommandBody RegisterExport(CLI::App& app, const CommandContext& /*context*/) {
       ->check(NotNegative())
       ->capture_default_str();
   app.add_flag("--all", flags->all,
-               "accept any size: dot of many nodes, a folded set of more than 1,024 ranks");
+               "accept any size: dot of many nodes, files of a folded set of more than 1,024 "
+               "ranks, a schedule of "
+               "more than 50 million messages");
   app.add_flag("--force", flags->force, "replace an output that exists");
   AddSimulatorOptions(app, flags->simulator);
+  AddGoalOptions(app, flags->goal);
   return [flags] { return RunExport(*flags); };
 }
 

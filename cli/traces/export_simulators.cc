@@ -7,6 +7,7 @@
 
 #include "cli/traces/files_together.h"
 #include "converters/astra_sim/export.h"
+#include "core/counted.h"
 #include "core/shown_text.h"
 #include "core/text.h"
 #include "et_schema/chakra_json.h"
@@ -63,8 +64,8 @@ Result<astra_sim::Machine> MakeMachine(const SimulatorFlags& flags, std::int32_t
 }
 
 void PrintReport(const astra_sim::Report& report, const std::string& output) {
-  fmt::print("{} ranks, {} nodes; longest rank as recorded {:.3f} ms\n", report.ranks, report.nodes,
-             static_cast<double>(report.recorded_us) / 1000);
+  fmt::print("{}, {}; longest rank as recorded {:.3f} ms\n", Counted(report.ranks, "rank"),
+             Counted(report.nodes, "node"), static_cast<double>(report.recorded_us) / 1000);
   if (report.delay_nodes > 0) {
     fmt::print("{} nodes for gaps before what is simulated\n", report.delay_nodes);
   }
@@ -150,11 +151,13 @@ Status WriteJsonFiles(const TraceSet& set, const std::string& output, bool force
 }  // namespace
 
 void AddSimulatorOptions(CLI::App& app, SimulatorFlags& flags) {
+  constexpr char kBothSimulators[] = "ASTRA-sim and GOAL";
   const std::string others = app.option_defaults()->get_group();
   app.option_defaults()->group("ASTRA-sim");
   app.add_option("--ranks", flags.ranks,
                  "recorded ranks to export, e.g. 0-3,6: they become a set of their own, and what "
-                 "they exchange with others takes its recorded time");
+                 "they exchange with others takes its recorded time")
+      ->group(kBothSimulators);
   app.add_option("--mode", flags.mode,
                  "replay: everything takes its recorded time; network: transfers are simulated; "
                  "roofline: work takes what its FLOPs and bytes need, too")
@@ -185,7 +188,8 @@ void AddSimulatorOptions(CLI::App& app, SimulatorFlags& flags) {
   app.add_option("--host-gaps", flags.host_gaps,
                  "keep or drop delays and the time of host nodes that are no work")
       ->check(CLI::IsMember({"keep", "drop"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->group(kBothSimulators);
   app.add_flag("--track-memory", flags.track_memory,
                "write each node's tensors, and have local memory tracked");
   app.option_defaults()->group(others);
@@ -240,8 +244,8 @@ Status ExportChakraJson(const std::string& input, const std::string& output, boo
   }
   REPRISE_TRY(CheckFilePerRank(set, "chakra-json has a file of each rank", all));
   REPRISE_TRY(WriteJsonFiles(set, output, force, nodes));
-  fmt::print("{} nodes\nwrote {} files and the process groups into {}\n", nodes, set.RankCount(),
-             ShownText(output));
+  fmt::print("{}\nwrote {} and the process groups into {}\n", Counted(nodes, "node"),
+             Counted(set.RankCount(), "file"), ShownText(output));
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "cli/program/local_names.h"
 #include "cli/program/show_json.h"
 #include "converters/share/anonymize/anonymize.h"
+#include "core/counted.h"
 #include "core/json_fields.h"
 #include "core/output_kind.h"
 #include "core/parse_json.h"
@@ -71,8 +72,8 @@ Result<int> RunPack(const PackFlags& flags) {
     ShowJson(json, 1);
     return 0;
   }
-  fmt::print("{}: {} files, {} bytes from {}\n", ShownText(request.output),
-             report.manifest.files.size(), report.bytes, unpacked);
+  fmt::print("{}: {}, {} bytes from {}\n", ShownText(request.output),
+             Counted(report.manifest.files.size(), "file"), report.bytes, unpacked);
   fmt::print("{}\n", report.manifest.policy.empty()
                          ? unnamed
                          : "policy: " + ShownText(report.manifest.policy));

@@ -7,6 +7,7 @@
 
 #include "cli/program/commands.h"
 #include "cli/program/number_checks.h"
+#include "core/counted.h"
 #include "core/shown_text.h"
 
 namespace reprise {
@@ -29,8 +30,8 @@ CommandBody RegisterUnpack(CLI::App& app, const CommandContext& /*context*/) {
   app.add_flag("--force", request->force, "replace the output of an earlier unpack");
   return [request]() -> Result<int> {
     REPRISE_ASSIGN(const PackageManifest manifest, Unpack(*request));
-    fmt::print("{}: {} files, all as their checksums say\n", ShownText(request->directory),
-               manifest.files.size());
+    fmt::print("{}: {}, all as their checksums say\n", ShownText(request->directory),
+               Counted(manifest.files.size(), "file"));
     fmt::print("policy: {}\n",
                manifest.policy.empty() ? "none, not anonymized" : ShownText(manifest.policy));
     if (!manifest.licence.empty()) {

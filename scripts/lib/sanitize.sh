@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
-tests=(core costs timing et_schema converters share workload telemetry run machine simulator calibration)
+tests=(core costs timing et_schema converters share workload telemetry run machine simulator transform calibration)
 cmake --preset asan >/dev/null
 ninja -C build-asan --quiet "${tests[@]/#/test_}"
 export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1

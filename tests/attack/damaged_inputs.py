@@ -1,11 +1,18 @@
 """Kinds of input that are damaged as files, or in their values: captures, trace sets, runs, packages."""
 import gzip
 import json
+import pickle
 import shutil
 import sqlite3
 
 import child
+import flight_recorder_dump
+import nccl_inspector_log
 from mutations import bomb, mutate, special
+from nsight_export import write_pair
+from rocprof_results import write_database, write_json, write_member
+import wire
+import xla_profile
 
 TRACES = child.ROOT / "traces"
 CAPTURES = ["quickstart", "gloo/resnet18", "gloo_comms/collectives4"]
@@ -151,6 +158,114 @@ class Capture(Damaged):
         return [["convert", self.input, "-o", self.out, "--strict"]]
 
 
+class Export(Damaged):
+    """Of Nsight Systems, rocprofv3 or JAX: damaged as a file, or right SQLite, JSON or protobuf with wrong values."""
+    name = "export"
+    originals = ["nsight", "rocpd", "rocpd beside", "rocprof json", "xla gpus", "xla tpus", "xla cpus"]
+    checks_content = False
+
+    def make(self, original, to):
+        to.mkdir()
+        pair = [write_member(rank) for rank in (0, 1)]
+        if original == "nsight":
+            write_pair(to / "job.db")
+        elif original.startswith("xla"):
+            write = {"xla gpus": xla_profile.gpu_host, "xla tpus": lambda: xla_profile.tpu_host("host", 4, own_line=False),
+                     "xla cpus": xla_profile.cpu_host}[original]
+            (to / "job.db").write_bytes(write())
+        elif original == "rocprof json":
+            write_json(to / "job.db", *pair)  # its content says what it is
+        else:
+            write_database(to / "job.db", *pair, moved=original == "rocpd beside")
+
+    def damage(self, folder, rng):
+        path = folder / "job.db"
+        if rng.random() < 0.3:
+            return mutate(folder, rng)
+        data = path.read_bytes()
+        change = change_database if data.startswith(b"SQLite") else change_json if data.startswith(b"{") else change_message
+        return change(path, rng)
+
+    def commands(self):
+        return [["convert", self.input / "job.db", "-o", self.out, "--strict"], ["convert", self.input, "-o", self.out]]
+
+
+def ask_for_much(path, rng):
+    """A pickle that a few bytes make deep, long or endless."""
+    kind = rng.choice(["deep", "loop", "bomb", "length", "call", "memo"])
+    many = rng.randrange(10, 200_000)
+    path.write_bytes(b"\x80\x02" + {
+        "deep": b"]" * many + b"a" * (many - 1),
+        "loop": b"}q\0X\7\0\0\0entries]q\1(h\0h\1es",
+        "bomb": b"}X\7\0\0\0entries]K\1a" + b"".join(b"q%c](h%ch%ce" % (i, i, i) for i in range(60)) + b"s",
+        "length": b"X" + rng.randbytes(4) + b"a",
+        "call": b"cos\nsystem\n(X\4\0\0\0exittR",
+        "memo": b"".join(b"Nr" + rng.randbytes(4) for _ in range(many)) + b"j" + rng.randbytes(4),
+    }[kind] + b".")
+    return f"a pickle: {kind}, {many}"
+
+
+def change_dump(path, rng):
+    """A dump with a wrong value somewhere."""
+    value = pickle.loads(path.read_bytes())
+    entry = rng.choice(value["entries"])
+    odd = rng.choice([None, -1, 1 << 62, float("nan"), HOSTILE, [], {}, [[[]]], "1" * 400, True])
+    place = rng.choice([entry, entry, entry, value, rng.choice(list(value["pg_config"].values()))])
+    key = rng.choice(sorted(place))
+    place[key] = odd
+    path.write_bytes(pickle.dumps(value, rng.randrange(2, 6)))
+    return f"{path.name}: {key} is {odd!r:.40}"
+
+
+class Recorder(Damaged):
+    """Dumps of PyTorch's flight recorder: damaged as files, with wrong values, or made to take time and memory."""
+    name = "recorder"
+    originals = ["pickled", "json"]
+    checks_content = False
+
+    def make(self, original, to):
+        flight_recorder_dump.write_job(to, original)
+
+    def damage(self, folder, rng):
+        path = rng.choice(sorted(folder.iterdir()))
+        choice = rng.random()
+        if choice < 0.15:
+            return ask_for_much(path, rng)
+        if choice < 0.6 and not path.name.endswith(".json"):
+            return change_dump(path, rng)
+        return mutate(folder, rng)
+
+    def commands(self):
+        return [["convert", self.input, "-o", self.out], ["convert", self.input, "-o", self.out, "--json"],
+                ["convert", self.input, "-o", self.out, "--format", "flight_recorder"]]
+
+
+class Inspector(Damaged):
+    """Files of NCCL's Inspector: damaged as files, or with wrong values."""
+    name = "inspector"
+    originals = ["4.0", "4.2", "4.4"]
+    checks_content = False
+
+    def make(self, original, to):
+        nccl_inspector_log.write_job(to, version=original, verbose=original == "4.2")
+
+    def damage(self, folder, rng):
+        path = rng.choice(sorted(folder.iterdir()))
+        if rng.random() < 0.4:
+            return mutate(folder, rng)
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        part = rng.choice(list(rng.choice(lines).values()))
+        odd = rng.choice([None, -1, 1 << 62, 1e300, HOSTILE, [], {}, [[[]]], "1" * 400, True, 0])
+        key = rng.choice(sorted(part))
+        part[key] = odd
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return f"{path.name}: {key} is {odd!r:.40}"
+
+    def commands(self):
+        return [["convert", self.input, "-o", self.out], ["convert", self.input, "-o", self.out, "--json"],
+                ["convert", self.input, "-o", self.out, "--strict"]]
+
+
 class TraceSet(Damaged):
     name = "set"
 
@@ -176,6 +291,23 @@ class ReportedSet(TraceSet):
 
     def commands(self):
         return [["report", self.input, "--json"], ["report", self.input, "--full"], ["stats", self.input, "--json"]]
+
+
+class RescaledSet(TraceSet):
+    name = "rescale"
+    originals = ["gloo/gpt_ddp4", "gloo_comms/gpt_fsdp4"]
+
+    def commands(self):
+        return [["rescale", self.input, "--dp", "8", "-o", self.out, "--json"]]
+
+
+class TransformedSet(TraceSet):
+    name = "transform"
+    originals = ["gloo/gpt_ddp4", "gloo_comms/gpt_fsdp4"]
+
+    def commands(self):
+        rules = ["class=norm => remove", "class=comm => alone", "class=gemm => scale 0.5", "class=gemm => serialise"]
+        return [["transform", self.input, "-o", self.out, "--json"] + [word for rule in rules for word in ("--rule", rule)]]
 
 
 class Package(TraceSet):
@@ -241,43 +373,7 @@ class RunValues(Run):
         file = rng.choice(sorted(folder.glob("*.sqlite")))
         if rng.random() < 0.1:
             return self.change_manifest(folder / "manifest.json", rng)
-        with sqlite3.connect(file) as database:
-            tables = [(name, rows) for name, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-                      for rows, in database.execute(f"SELECT count(*) FROM {name}") if rows]
-            table = rng.choice(tables)[0]
-            columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
-            # Facts are texts, of which each is another value.
-            column = "value" if table == "facts" and rng.random() < 0.8 else rng.choice(columns)
-            row, = rng.choice(database.execute(f"SELECT rowid FROM {table}").fetchall())
-            where = rng.choice(["", f" WHERE rowid = {row}", f" WHERE rowid = {row}", f" WHERE rowid >= {row}"])
-            try:
-                done = self.change_rows(database, table, column, where, rng)
-            except sqlite3.IntegrityError as error:
-                done = f"refused by SQLite: {error}"
-            wrong = database.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
-        database.close()
-        return f"{file.name} {done}{'' if wrong else ', now empty'}"
-
-    @staticmethod
-    def change_rows(database, table, column, where, rng):
-        kind = rng.random()
-        if kind < 0.06:
-            database.execute(f"DELETE FROM {table}{where}")
-            return f"DELETE FROM {table}{where}"
-        if kind < 0.12:
-            database.execute(f"INSERT INTO {table} SELECT * FROM {table}{where}")
-            return f"doubled {table}{where}"
-        if kind < 0.25:
-            change = rng.choice(["-{}", "{} + 1", "{} * 1000000", "{} * 1e18", "cast({} AS TEXT)", "cast({} AS REAL)", "cast({} AS BLOB)"])
-            database.execute(f"UPDATE {table} SET {column} = {change.format(column)}{where}")
-            return f"UPDATE {table} SET {column} = {change.format(column)}{where}"
-        value = rng.choice([None, -1, 0, 1, 2, 7, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, -2**63, 10**15, -10**15, 1e308, -1e308,
-                            5e-324, 0.5, float("inf"), float("-inf"), "", "x", "-1", "nan", "inf", HOSTILE, "9" * 400, "1,2,3", "[1,2]",
-                            "0 0 0; 9 9 9", "9223372036854775807 -9223372036854775808 1", "x" * 100_000, b"\xff\x00\xfe"])
-        if rng.random() < 0.2:
-            value = rng.choice(database.execute(f"SELECT {column} FROM {table}").fetchall())[0]
-        database.execute(f"UPDATE {table} SET {column} = ?{where}", (value,))
-        return f"UPDATE {table} SET {column} = {value!r:.60}{where}"
+        return change_database(file, rng)
 
     @staticmethod
     def change_manifest(path, rng):
@@ -287,6 +383,96 @@ class RunValues(Run):
                                  {"mode": "monitor"}, {"mode": "recorded"}, {"mode": HOSTILE}])
         path.write_text(json.dumps(value))
         return f"{key} of the manifest = {value[key]!r:.60}"
+
+
+def change_json(file, rng):
+    """One wrong value, or a member that is not there, somewhere in a JSON file."""
+    root = json.loads(file.read_text())
+    inner, path = root, []
+    while True:
+        keys = sorted(inner) if isinstance(inner, dict) else range(len(inner))
+        key = rng.choice(keys)
+        path.append(key)
+        if not isinstance(inner[key], (dict, list)) or not inner[key] or rng.random() < 0.1:
+            break
+        inner = inner[key]
+    if rng.random() < 0.15:
+        del inner[key]
+        done = "removed"
+    else:
+        inner[key] = rng.choice([None, -1, 0, 1, 2, 7, 2**31, 2**53, 2**63 - 1, 2**63, -2**63, 2**64, 10**15, 1e308, 0.5, True, "", "5", HOSTILE, [],
+                                 {}, [[]] * 3, {"handle": -1}, {"handle": 2**64 - 1}])
+        done = f"= {inner[key]!r:.60}"
+    file.write_text(json.dumps(root))
+    return f"{file.name}: {'/'.join(map(str, path))} {done}"
+
+
+def changed_message(data, rng, path):
+    """The message with one field, of it or of a message within it, that is another, there again, or not there."""
+    fields = list(wire.fields(data))
+    at = rng.randrange(len(fields))
+    number, value = fields[at]
+    path.append(number)
+    try:
+        inner = changed_message(value, rng, path) if isinstance(value, bytes) and value and rng.random() < 0.9 else None
+    except (IndexError, ValueError):  # a text
+        inner = None
+    if inner is not None:
+        fields[at] = number, inner
+    elif rng.random() < 0.3:
+        fields[at:at + 1] = rng.choice([[], [fields[at]] * 3, [(rng.randrange(1, 100), value)]])
+    else:
+        fields[at] = number, rng.choice([0, 1, 7, 2**31, 2**53, 2**63 - 1, 2**63, 2**64 - 1, b"", HOSTILE.encode(), b"\xff" * 20,
+                                         b"%a = f32[8] all-reduce(f32[8] %b), replica_groups=[9,9]<=[81]", bytes(rng.randrange(256) for _ in range(9))])
+    return b"".join(wire.field(key, content) for key, content in fields)
+
+
+def change_message(file, rng):
+    """One wrong field somewhere in a file of protobuf."""
+    path = []
+    file.write_bytes(changed_message(file.read_bytes(), rng, path))
+    return f"{file.name}: field {'/'.join(map(str, path))}"
+
+
+def change_database(file, rng):
+    """One wrong value, or rows that are too few or too many, in one table of an SQLite file."""
+    with sqlite3.connect(file) as database:
+        tables = [(name, rows) for name, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+                  for rows, in database.execute(f"SELECT count(*) FROM {name}") if rows]
+        table = rng.choice(tables)[0]
+        columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+        # Facts are texts, of which each is another value.
+        column = "value" if table == "facts" and rng.random() < 0.8 else rng.choice(columns)
+        row, = rng.choice(database.execute(f"SELECT rowid FROM {table}").fetchall())
+        where = rng.choice(["", f" WHERE rowid = {row}", f" WHERE rowid = {row}", f" WHERE rowid >= {row}"])
+        try:
+            done = change_rows(database, table, column, where, rng)
+        except sqlite3.IntegrityError as error:
+            done = f"refused by SQLite: {error}"
+        wrong = database.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
+    database.close()
+    return f"{file.name} {done}{'' if wrong else ', now empty'}"
+
+
+def change_rows(database, table, column, where, rng):
+    kind = rng.random()
+    if kind < 0.06:
+        database.execute(f"DELETE FROM {table}{where}")
+        return f"DELETE FROM {table}{where}"
+    if kind < 0.12:
+        database.execute(f"INSERT INTO {table} SELECT * FROM {table}{where}")
+        return f"doubled {table}{where}"
+    if kind < 0.25:
+        change = rng.choice(["-{}", "{} + 1", "{} * 1000000", "{} * 1e18", "cast({} AS TEXT)", "cast({} AS REAL)", "cast({} AS BLOB)"])
+        database.execute(f"UPDATE {table} SET {column} = {change.format(column)}{where}")
+        return f"UPDATE {table} SET {column} = {change.format(column)}{where}"
+    value = rng.choice([None, -1, 0, 1, 2, 7, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, -2**63, 10**15, -10**15, 1e308, -1e308,
+                        5e-324, 0.5, float("inf"), float("-inf"), "", "x", "-1", "nan", "inf", HOSTILE, "9" * 400, "1,2,3", "[1,2]",
+                        "0 0 0; 9 9 9", "9223372036854775807 -9223372036854775808 1", "x" * 100_000, b"\xff\x00\xfe"])
+    if rng.random() < 0.2:
+        value = rng.choice(database.execute(f"SELECT {column} FROM {table}").fetchall())[0]
+    database.execute(f"UPDATE {table} SET {column} = ?{where}", (value,))
+    return f"UPDATE {table} SET {column} = {value!r:.60}{where}"
 
 
 def facts(output):

@@ -25,13 +25,18 @@ SOUND = {
     "reprise pack": [{"SET": "set", "--output": "out", "--not-anonymized": None}],
     "reprise unpack": [{"PACKAGE": "set.reprise", "--output": "out"}],
     "reprise generate": [{"JOB": "job.json", "--output": "out"}],
+    "reprise rescale": [{"SET": "replicas", "--dp": "4", "--output": "out"}],
+    "reprise transform": [{"SET": "set", "--rule": "class=gemm => scale 0.5", "--output": "out"}],
     "reprise validate": [{"SET": "set"}],
     "reprise stats": [{"SET": "set"}],
     "reprise export": [{"SET": "set", "--to": "json", "--output": "out"}, {"SET": "monitored", "--to": "csv", "--output": "out"},
                        {"SET": "run", "--to": "perfetto", "--output": "out"},
                        {"SET": "set", "--to": "astra-sim", "--output": "out"},
                        {"SET": "set", "--to": "astra-sim", "--output": "out", "--mode": "roofline", "--peak-tflops": "1",
-                        "--memory-bandwidth": "1"}, {"SET": "set", "--to": "dot", "--rank": "0", "--output": "out"}],
+                        "--memory-bandwidth": "1"},
+                       {"SET": "set", "--to": "goal", "--output": "out", "--algo": "ring", "--place": "0@0-1"},
+                       {"SET": "generated", "--to": "goal-text", "--machine": "h100-hgx", "--output": "out"},
+                       {"SET": "set", "--to": "dot", "--rank": "0", "--output": "out"}],
     "reprise replay": [{"SET": "set", "--output": "out", "--device": "host", "--ranks": "0", "--iterations": "1", "--idle": "0",
                         "--quiet": None}],
     "reprise simulate": [{"SET": "set", "--machine": "recorded", "--output": "out", "--json": None},
@@ -66,7 +71,7 @@ FORMS = {
     "--algo": ["ring,chunk={}", "ring,channels={}", "ring,node={}", "ring,from={}", "ring,members={}", "ring,hosts={}"], "--device-map": ["0:{}", "{}:0"], "--streams": ["{}/{}"],
     "--staging-chunk": ["{}MiB"], "--fail-if": ["time>{}"], "--memory": ["{}GiB"], "--prometheus": ["127.0.0.1:{}"],
     "--minbytes": ["{}G"], "--chunks": ["{}M"], "KEYS": ["micro-batch={}", "tp=1,{}", "x{}=1"], "RUN": ["a={}", "a=run,{}"],
-    "--layers-per-stage": ["{},1"], "--telemetry-library": ["nvml={}"],
+    "--layers-per-stage": ["{},1"], "--place": ["0@{}", "{}@0-1", "0@0-{}"], "--telemetry-library": ["nvml={}"],
 }
 
 
@@ -108,6 +113,7 @@ def make_inputs(program, folder):
     (folder / "text.txt").write_text("MICRO\n1\nlayer -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 1024 5\n")
     shutil.copytree(child.ROOT / "traces/quickstart", folder / "capture")
     for command in (["convert", "capture", "-o", "set"], ["generate", "job.json", "-o", "generated"],
+                    ["generate", "job.json", "--dp", "2", "--global-batch", "4", "-o", "replicas"],
                     ["simulate", "set", "--machine", "recorded", "-o", "run"],
                     ["convert", child.ROOT / "traces/h100/resnet50", "-o", "gpu"], ["monitor", "-o", "monitored", "--duration", "0.2"],
                     ["pack", "set", "-o", "set.reprise", "--not-anonymized"]):

@@ -139,7 +139,7 @@ def on_set(target, says=None):
     yield ["report", target], says
     yield ["simulate", target, "--machine", "h100-hgx", "--ranks", "0", "-o", "out"], says
     yield ["compare", f"a={target}", f"b={target}"], says
-    for kind in ("chakra-json", "astra-sim", "json", "graphml"):
+    for kind in ("chakra-json", "astra-sim", "json", "graphml", "goal"):
         yield ["export", target, "--to", kind, "-o", "out"], says
 
 
@@ -273,6 +273,7 @@ def damaged_rank(work):
     file.write_bytes(file.read_bytes()[:-200])
     yield ["export", target, "--to", "chakra-json", "-o", "out"], "job.3.et"
     yield ["export", target, "--to", "astra-sim", "-o", "out"], "job.3.et"
+    yield ["export", target, "--to", "goal-text", "-o", "out"], "job.3.et"
     yield ["anonymize", target, "out"], "job.3.et"
     yield ["pack", target, "-o", "out", "--not-anonymized"], "job.3.et"
 

@@ -67,6 +67,15 @@ def read_rank(path, rank):
     return work, transfers
 
 
+# Layouts beside those of the presets; all on 4 ranks.
+LAYOUTS = [
+    ["llama-small", "--zero", "2", "--tp", "2", "--dp", "2", "--global-batch", "16", "--micro-batch", "4"],
+    ["qwen3-moe-small", "--zero", "2", "--overlap", "grad,param", "--global-batch", "16", "--micro-batch", "1"],
+    ["deepseek-small", "--recompute", "selective", "--recompute-modules", "mlp,shared_experts"],
+    ["qwen3-moe-small", "--recompute", "selective", "--recompute-modules", "core_attn,moe"],
+]
+
+
 class Generate(program.ProgramTest):
     def describe(self, name, job):
         path = self.dir / f"{name}.json"
@@ -126,6 +135,49 @@ class Generate(program.ProgramTest):
                 run = self.dir / f"{preset}_run"
                 self.run_program("replay", folded, "-o", run, "--iterations", "1", "--warmup", "0", ranks=4)
                 self.assertIn("real 100.0 % of the", self.run_program("report", run).stdout)
+
+    def test_layouts_validate_replay_simulate_and_export(self):
+        for layout in LAYOUTS:
+            with self.subTest(layout=layout):
+                steps = []
+                for expand in ([], ["--expand"]):
+                    trace, run = self.dir / "trace", self.dir / "run"
+                    self.run_program("generate", *layout, *expand, "-o", trace, "--force")
+                    self.assertTrue(self.run_json("validate", trace)["ok"])
+                    steps.append(self.run_json("simulate", trace, "-o", run, "--force", "--machine", "h100-hgx")["step_time_ns"])
+                self.assertEqual(*steps)
+                self.run_program("export", trace, "--to", "astra-sim", "-o", self.dir / "astra", "--force")
+                self.run_program("replay", trace, "-o", run, "--force", "--iterations", "1", "--warmup", "0", ranks=4)
+                self.assertIn("real 100.0 % of the", self.run_program("report", run).stdout)
+
+    def test_modules_that_are_recomputed(self):
+        job = ["generate", "qwen3-moe-small", "-o", self.dir / "x"]
+        for options, message in (
+                (["--recompute-modules", "moe"], '--recompute-modules is of "recompute": "selective"'),
+                (["--recompute", "selective", "--recompute-modules", "mlp"], "its layers have core_attn, moe"),
+                (["--recompute", "selective", "--recompute-modules", "layernorm"], "expected core_attn, mlp, moe, shared_experts"),
+                (["--recompute", "selective", "--recompute-modules", ""], "expected core_attn")):
+            self.assertIn(message, self.run_program(*job, *options, expect=2).stderr)
+        described = self.describe("dense", {"layout": {"dp": 2}, "batch": {"global": 4, "micro": 1}, "recompute": "selective",
+                                            "recompute_modules": ["moe"]})
+        self.assertIn("which the model lacks", self.run_program("generate", described, "-o", self.dir / "x", expect=BAD_INPUT).stderr)
+        text = self.run_program("predict", "llama-small", "--machine", "h100-hgx", "--recompute", "selective",
+                                "--recompute-modules", "mlp,core_attn").stdout
+        self.assertIn("recompute selective of core_attn, mlp", text)
+
+    def test_zero_is_one_choice(self):
+        job = ["predict", "gpt-small", "--machine", "h100-hgx", "--tp", "1", "--pp", "1", "--dp", "4", "--global-batch", "32"]
+        for stage, option in (("1", "--distributed-optimizer"), ("3", "--fsdp")):
+            named = self.run_json(*job, "--zero", stage)
+            self.assertEqual(named["job"]["zero"], int(stage))
+            self.assertEqual(named["step_time_ns"], self.run_json(*job, option)["step_time_ns"])
+        done = self.run_program(*job, "--zero", "4", expect=2)
+        self.assertIn("expected 0 (nothing is divided), 1 (optimizer states), 2 (gradients, too) or 3", done.stderr)
+        self.assertIn("give one of them", self.run_program(*job, "--zero", "2", "--fsdp", expect=2).stderr)
+        described = self.describe("both", {"layout": {"dp": 2, "zero": 2, "fsdp": True}, "batch": {"global": 4, "micro": 1}})
+        self.assertIn('"zero" says what', self.run_program("generate", described, "-o", self.dir / "x", expect=BAD_INPUT).stderr)
+        done = self.run_program("generate", "gpt-small", "--zero", "2", "--pp", "2", "-o", self.dir / "x", expect=2)
+        self.assertIn('--zero 2 with pipeline parallelism needs "tied_embeddings": false', done.stderr)
 
     def test_folded_sets_are_read_by_rank(self):
         folded, expanded = self.dir / "folded", self.dir / "expanded"

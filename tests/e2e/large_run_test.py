@@ -9,7 +9,7 @@ import synthetic_run
 
 ENVIRONMENT = 4
 RANKS = 20
-THROUGH_ALL_RANKS = ("difference", "difference_unknown_because", "critical_path")
+THROUGH_ALL_RANKS = ("difference", "difference_unknown_because", "critical_path", "gains")
 
 
 def page_data(path):
@@ -41,11 +41,11 @@ class LargeRun(program.ProgramTest):
         parts, parts_page = self.data(run, "--memory", self.least_memory(run))
         kept = self.drop_what_leads_through_all_ranks(whole, whole_page["report"])
         dropped = self.drop_what_leads_through_all_ranks(parts, parts_page["report"])
-        self.assertTrue(all(difference and path for difference, _, path in kept))
-        for difference, because, path in dropped:
+        self.assertTrue(all(difference and path and gains for difference, _, path, gains in kept))
+        for difference, because, path, gains in dropped:
             self.assertIsNone(difference)
             self.assertIn("rank by rank", because)
-            self.assertEqual(path, [])
+            self.assertEqual(path + gains, [])
         self.assertEqual(parts, whole)
         self.assertEqual(parts_page, whole_page)
         self.assertGreater(len(whole["fidelity"]["overlap"]), RANKS)

@@ -13,6 +13,7 @@ import skips
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRACES = ROOT / "traces"
+BAD_INPUT = 3  # an exit code
 REPRISE = sys.argv[1] if len(sys.argv) > 1 else str(ROOT / "build" / "reprise")
 
 # Open MPI in containers and with fewer cores than ranks: scripts/lib/mpi.sh has the reasons.
@@ -92,6 +93,29 @@ class ProgramTest(unittest.TestCase):
         to = self.dir / "capture"
         shutil.copytree(TRACES / case, to)
         return to
+
+
+class CaptureTest(ProgramTest):
+    """Files of a profiler or recorder, which a test writes and converts into `dir`/set."""
+
+    def convert(self, source, *options, **held):
+        out = self.dir / "set"
+        return out, self.run_program("convert", source, "-o", out, "--force", *options, **held)
+
+    def stats(self, trace_set):
+        return json.loads(self.run_program("stats", trace_set, "--json").stdout)
+
+    def nodes(self, trace_set, rank=0):
+        (path,) = trace_set.glob(f"*.{rank}.et")
+        self.run_program("export", path, "--to", "json", "-o", self.dir / "nodes.json", "--force")
+        return json.loads((self.dir / "nodes.json").read_text())["nodes"]
+
+    def refused(self, source, *texts):
+        """Bad input, with these texts, and nothing is left."""
+        done = self.run_program("convert", source, "-o", self.dir / "none", expect=BAD_INPUT)
+        for text in texts:
+            self.assertIn(text, done.stderr)
+        self.assertFalse((self.dir / "none").exists())
 
 
 class ConvertedTest(ProgramTest):

@@ -42,7 +42,7 @@ class OptionsTest(ProgramTest):
             ([*job, "--global-batch", "3000000000"], USAGE, "--global-batch is 3000000000; expected 1 to"),
             ([*job, "--tp", "1", "--overlap", "tp"], USAGE, "--overlap has no effect", "tp is 1"),
             ([*job, "--dp", "1", "--overlap", "grad"], USAGE, "--overlap has no effect", "dp is 1"),
-            (["mixtral-small", *A100, "--json", "--overlap", "param"], USAGE, "give --fsdp or --distributed-optimizer"),
+            (["mixtral-small", *A100, "--json", "--overlap", "param"], USAGE, "give --zero 1, 2 or 3, too"),
             (["gpt-small", "--machine", "recorded", "--json"], USAGE, "--machine recorded", "name one"),
             ([*job, "--captured-on", "a100-hgx"], USAGE, "has no option --captured-on"),
             ([*job, "--jitter", "0.1"], USAGE, "has no option --jitter"),

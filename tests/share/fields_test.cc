@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "converters/share/anonymize/anonymize.h"
+#include "converters/share/audit/audit.h"
 #include "et_schema/shared_fields.h"
 #include "tests/et_schema/field_samples.h"
 #include "tests/et_schema/scratch_directory.h"
@@ -57,6 +58,27 @@ TEST_F(SharedFields, StayWhereAPolicyKeepsThem) {
   ASSERT_EQ(shared.size(), nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     EXPECT_EQ(shared[i], nodes[i]) << FieldSamples()[i].name;
+  }
+}
+
+TEST_F(SharedFields, AreKnownToAnAudit) {
+  const auto policy = Policy::Load("replay");
+  ASSERT_TRUE(policy) << policy.error().message;
+  for (const FieldSample& sample : FieldSamples()) {
+    Node node = sample.with;
+    node.id = 0;
+    const std::string from = scratch_.File("from");
+    const std::string to = scratch_.File("to");
+    ASSERT_TRUE(WriteTrace(from + "/x.0.et", std::vector<Node>{node}, {}));
+    const auto shared = AnonymizeSet(
+        {.input_directory = from, .output_directory = to, .policy = *policy, .force = true});
+    ASSERT_TRUE(shared) << shared.error().message;
+    const auto report = AuditSet({.directory = to});
+    ASSERT_TRUE(report) << report.error().message;
+    for (const AuditFinding& finding : report->findings) {
+      ADD_FAILURE() << sample.name << ": " << finding.kind << " in " << finding.field << ": "
+                    << finding.text;
+    }
   }
 }
 

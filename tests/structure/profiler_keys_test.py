@@ -14,8 +14,8 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import skips  # noqa: E402
 
 TORCH_PYTHON = os.environ.get("REPRISE_TORCH_PYTHON", sys.executable)
-# Names that the reader looks for elsewhere: "Device Id" of Ascend's events, "kernel" of categories.
-OF_OTHERS = {"Device Id", "kernel"}
+# A name that the reader looks for elsewhere: of Ascend's events.
+OF_OTHERS = {"Device Id"}
 
 
 def rows():
