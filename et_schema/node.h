@@ -104,13 +104,14 @@ REPRISE_NAMES(OpSource, "launch", "graph_recording", "eager_twin", "kernel_name"
 // Recorded times stay but where a rule is about them.
 enum class Rescaled : std::uint8_t {
   kNo,
-  kGroup,  // a transfer whose group has another size
-  kShard,  // tensors that data-parallel ranks divide have another size
-  kMean,   // the factor that makes a sum of replicas their mean
-  kRule,   // a rule found it: its time, place or order
-  kSize,   // a rule gave a transfer another size
+  kGroup,   // a transfer whose group has another size
+  kShard,   // tensors that data-parallel ranks divide have another size
+  kMean,    // the factor that makes a sum of replicas their mean
+  kRule,    // a rule found it: its time, place or order
+  kSize,    // a rule gave a transfer another size
+  kRepeat,  // a copy of a node: one of a micro-batch that was not recorded
 };
-REPRISE_NAMES(Rescaled, "no", "group", "shard", "mean", "rule", "size");
+REPRISE_NAMES(Rescaled, "no", "group", "shard", "mean", "rule", "size", "repeat");
 
 // Whether the recorded time is that of another size.
 [[nodiscard]] constexpr bool HasOtherSize(Rescaled rescaled) {

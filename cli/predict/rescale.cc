@@ -1,4 +1,5 @@
-// reprise rescale: a captured or generated set with another number of data-parallel ranks.
+// reprise rescale: a captured or generated set with another number of data-parallel ranks or of
+// micro-batches.
 #include "predict/rescale/rescale.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 namespace reprise {
 
 REPRISE_JSON_FIELDS(RescaledGroups, role, description, kind, size_before, size_after)
+REPRISE_JSON_FIELDS(MicroBatchSummary, before, after, nodes_written, copies)
 
 namespace {
 
@@ -51,18 +53,14 @@ std::string_view Meaning(Rescaled rule) {
       return "operations on shards of another size";
     case Rescaled::kMean:
       return "factors of means over replicas";
+    case Rescaled::kRepeat:
+      return "copies of nodes, of micro-batches that were not recorded";
     default:
       return "";
   }
 }
 
-void PrintSummary(const std::string& output, const RescaleSummary& s) {
-  fmt::print("{}: data parallelism {} from {}: {} in {}, {} written\n", ShownText(output),
-             s.data_parallel_after, s.data_parallel_before, Counted(s.ranks_after, "rank"),
-             Counted(s.classes, "class"), Counted(s.nodes_written, "node"));
-  for (const auto& [rule, nodes] : s.changed) {
-    fmt::print("changed: {} {} ({})\n", nodes, Meaning(rule), Name(rule));
-  }
+void PrintGroups(const RescaleSummary& s) {
   fmt::print("\n{:<36} {:<8} {:>8} {:>8}\n", "groups", "kind", "members", "from");
   for (const RescaledGroups& group : s.groups) {
     fmt::print("{:<36} {:<8} {:>8} {:>8}\n", ShownText(group.role), Name(group.kind),
@@ -70,11 +68,32 @@ void PrintSummary(const std::string& output, const RescaleSummary& s) {
   }
   fmt::print(
       "\nnote: recorded times stay, of changed nodes, too; `reprise simulate --machine` models "
-      "what "
-      "transfers take at the new size\n");
+      "what transfers take at the new size\n");
   if (s.unknown_sizes > 0) {
     fmt::print("note: {} of optimizers without arguments: their shards keep their size\n",
                Counted(s.unknown_sizes, "node"));
+  }
+}
+
+void PrintSummary(const std::string& output, const RescaleSummary& s) {
+  std::vector<std::string> sizes;
+  if (s.micro_batches) {
+    sizes.push_back(
+        fmt::format("{} micro-batches from {}", s.micro_batches->after, s.micro_batches->before));
+  }
+  if (s.data_parallel_after != 0) {
+    sizes.push_back(
+        fmt::format("data parallelism {} from {}", s.data_parallel_after, s.data_parallel_before));
+  }
+  fmt::print("{}: {}: {}{}, {} written\n", ShownText(output), fmt::join(sizes, ", "),
+             Counted(s.ranks_after, "rank"),
+             s.classes == 0 ? "" : " in " + Counted(s.classes, "class"),
+             Counted(s.nodes_written, "node"));
+  for (const auto& [rule, nodes] : s.changed) {
+    fmt::print("changed: {} {} ({})\n", nodes, Meaning(rule), Name(rule));
+  }
+  if (s.data_parallel_after != 0) {
+    PrintGroups(s);
   }
 }
 
@@ -83,14 +102,16 @@ Result<int> RunRescale(RescaleFlags& flags) {
   if (request.directory.empty()) {
     return UsageError("give -o, the directory to create");
   }
-  if (request.data_parallel == 0) {
-    return UsageError("give --dp, the number of data-parallel ranks");
+  if (request.data_parallel == 0 && request.micro_batches == 0) {
+    return UsageError("give --dp, the number of data-parallel ranks, or --micro-batches");
   }
   REPRISE_TRY(ReadKinds(flags.groups, request));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const RescaleSummary summary, RescaleSet(request));
   if (!summary.missing.empty()) {
-    fmt::print(stderr, "note: {}; data-parallel replicas stand for them\n", summary.missing);
+    fmt::print(stderr, "note: {}; {}\n", summary.missing,
+               request.data_parallel == 0 ? "the result lacks them, too"
+                                          : "data-parallel replicas stand for them");
   }
   if (!flags.json) {
     PrintSummary(request.directory, summary);
@@ -104,6 +125,9 @@ Result<int> RunRescale(RescaleFlags& flags) {
     json["changed"][std::string(Name(rule))] = nodes;
   }
   REPRISE_ADD_FIELDS(json, summary, missing, unknown_sizes)
+  if (summary.micro_batches) {
+    json["micro_batches"] = *summary.micro_batches;
+  }
   ShowJson(json, 2);
   return 0;
 }
@@ -112,13 +136,18 @@ Result<int> RunRescale(RescaleFlags& flags) {
 
 CommandBody RegisterRescale(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
-      "Write a captured or generated trace set with another number of data-parallel ranks");
+      "Write a captured or generated trace set with another number of data-parallel ranks or "
+      "micro-batches");
   auto flags = std::make_shared<RescaleFlags>();
   RescaleRequest& request = flags->request;
   app.add_option("SET", request.set, "directory of a trace set")->required();
   app.add_option("-o,--output", request.directory, "directory to create");
   app.add_option("--dp", request.data_parallel,
                  "data-parallel ranks, those that share experts included (docs/guides/rescale.md)")
+      ->check(Positive());
+  app.add_option("--micro-batches", request.micro_batches,
+                 "micro-batches of a step, by pipeline or gradient accumulation; the recorded ones "
+                 "are repeated or left out")
       ->check(Positive());
   app.add_option("--group", flags->groups,
                  "what process groups are for where neither their description nor their transfers "

@@ -1,0 +1,38 @@
+// Micro-batches found in a rank's trace: parts of a step that come again, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "predict/rescale/program_order.h"
+
+namespace reprise {
+
+// In one step, `times` equal parts of `length` nodes right before the place `end`. A part has the
+// passes of one micro-batch, or of as many as come again together: forward and backward, not always
+// of the same one.
+struct MicroBatchParts {
+  std::int32_t step = 0;
+  std::uint32_t end = 0, length = 0, times = 0;
+
+  [[nodiscard]] std::uint32_t begin() const { return end - length; }  // of the last part
+};
+
+struct MicroBatches {
+  ProgramOrder order;
+  std::vector<MicroBatchParts> steps;  // of each step one
+  // In a step: how often what a part does is done, within the part and before and after it.
+  std::int64_t parts = 0;
+  // Micro-batches that a part has: more than 1 where a rank has several chunks of layers, which
+  // take turns at as many.
+  std::int64_t together = 1;
+};
+
+// Bad input, without the file's name: no part comes again that has a forward and a backward pass,
+// or steps differ.
+[[nodiscard]] Result<MicroBatches> FindMicroBatches(const Graph& graph);
+
+}  // namespace reprise

@@ -1,0 +1,54 @@
+// Numbers by which a rank's nodes name what they share, storages for instance, once micro-batches
+// are more or fewer.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "predict/rescale/repeated_places.h"
+
+namespace reprise {
+
+// What the same place of two micro-batches names is there for all of them, as a parameter is, and
+// keeps its number. Everything else is of the micro-batch whose node names it first: its number
+// moves with that node, and copies of the node have numbers of their own.
+class MovedIds {
+ public:
+  // `places` must outlive it. Negative numbers stand for nothing.
+  explicit MovedIds(const RepeatedPlaces& places) : places_(places) {}
+
+  // What the node at the next place names, in the order in which it does.
+  void Add(std::span<const std::int64_t> ids);
+  // In the result, what a node names that is `from`, where the node that it is or copies names
+  // `id`.
+  [[nodiscard]] std::int64_t Of(const RepeatedPlace& from, std::int64_t id);
+  // Of() of all that a copy's source names. Once for each copy, before the first question: numbers
+  // then come in the order of the program.
+  void Make(const RepeatedPlace& copy);
+  // By number that copies have: what it is a copy of.
+  [[nodiscard]] const std::map<std::int64_t, std::int64_t>& made() const { return source_; }
+
+ private:
+  struct Origin {
+    std::uint32_t place = 0;
+    std::size_t ordinal = 0;  // among what the place names
+  };
+  // What the node at a place named first, at this position; -1: nothing.
+  [[nodiscard]] std::int64_t FirstNamedAt(std::uint32_t place, std::size_t ordinal) const;
+
+  const RepeatedPlaces& places_;
+  std::vector<std::int64_t> ids_;         // of all places
+  std::vector<std::size_t> begin_ = {0};  // of each place in ids_
+  std::unordered_map<std::int64_t, Origin> origin_;
+  std::unordered_set<std::int64_t> lasting_;
+  std::int64_t next_ = 0;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> made_;  // by number and copy
+  std::map<std::int64_t, std::int64_t> source_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,133 @@
+// A set generated with some micro-batches and rescaled to others is the one that is generated with
+// these, node for node, but for the numbers that name nodes and storages.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "predict/rescale/rescale.h"
+#include "tests/et_schema/scratch_directory.h"
+#include "tests/rescale/generated_sets.h"
+
+namespace reprise {
+namespace {
+
+// Numbers in the order in which they are first named.
+class Renumbered {
+ public:
+  std::int64_t Of(std::int64_t number) {
+    return number < 0 ? number
+                      : numbers_.try_emplace(number, static_cast<std::int64_t>(numbers_.size()))
+                            .first->second;
+  }
+
+ private:
+  std::unordered_map<std::int64_t, std::int64_t> numbers_;
+};
+
+struct Numbers {
+  Renumbered nodes, records, sequences, launches, storages, tensors, memories;
+
+  void Change(ValueList& values) {
+    for (Value& value : values) {
+      if (TensorDesc* const tensor = value.AsTensor()) {
+        tensor->incarnation = storages.Of(tensor->incarnation);
+        tensor->tensor_id = tensors.Of(tensor->tensor_id);
+        tensor->storage_id = memories.Of(tensor->storage_id);
+      } else if (ValueList* const list = value.AsList()) {
+        Change(*list);
+      }
+    }
+  }
+};
+
+std::vector<Node> NodesRenumbered(const TraceSet& set, std::int32_t rank) {
+  std::vector<Node> nodes = NodesOf(set, rank);
+  std::ranges::stable_sort(nodes, {}, &Node::start_ns);
+  Numbers numbers;
+  for (Node& node : nodes) {
+    node.id = static_cast<std::uint64_t>(numbers.nodes.Of(static_cast<std::int64_t>(node.id)));
+    for (Dependency& dependency : node.deps) {
+      dependency.node_id = static_cast<std::uint64_t>(
+          numbers.nodes.Of(static_cast<std::int64_t>(dependency.node_id)));
+    }
+    node.rf_id = numbers.records.Of(node.rf_id);
+    node.seq_id = numbers.sequences.Of(node.seq_id);
+    if (node.device_work) {
+      node.device_work->correlation = numbers.launches.Of(node.device_work->correlation);
+    }
+    numbers.Change(node.inputs);
+    numbers.Change(node.outputs);
+  }
+  return nodes;
+}
+
+std::vector<GeneratedJob> JobsOfMicroBatches() {
+  const std::vector<std::pair<std::string, Options>> of_models = {
+      {"gpt-small", {}},
+      {"gpt-small", {{"dtype", "float32"}}},
+      {"gpt-small", {{"tp", "2"}}},
+      {"llama-small", {{"cp", "2"}}},
+      {"llama-small", {{"tp", "2"}, {"sp", "on"}}},
+      {"llama-small", {{"recompute", "full"}}},
+      {"llama-small", {{"fp8", "delayed"}}},
+      {"qwen3-moe-small", {{"ep", "2"}}},
+      {"mixtral-small", {{"ep", "2"}}},
+      {"deepseek-small", {{"ep", "2"}}},
+      {"vit-small", {}},
+  };
+  const std::vector<Options> of_data = {
+      {},
+      {{"zero", "1"}},
+      {{"zero", "2"}},
+      {{"zero", "1"}, {"overlap", "grad+param"}},
+      {{"fsdp", "on"}},
+      {{"fsdp", "on"}, {"overlap", "grad+param"}},
+      {{"pp", "2"}},
+      {{"pp", "4"}},
+      {{"pp", "2"}, {"zero", "1"}, {"overlap", "grad+param"}},
+      {{"pp", "2"}, {"schedule", "interleaved:2"}},
+  };
+  std::vector<GeneratedJob> layouts;
+  for (const auto& [preset, model] : of_models) {
+    for (const Options& data : of_data) {
+      layouts.push_back({.preset = preset, .options = model});
+      layouts.back().options.insert(data.begin(), data.end());
+    }
+  }
+  return layouts;
+}
+
+TEST(MicroBatches, AreThoseGeneratedInThatNumber) {
+  int compared = 0;
+  for (const GeneratedJob& layout : JobsOfMicroBatches()) {
+    for (const auto& [from, to] : {std::pair(8, 12), {12, 8}}) {
+      const ScratchDirectory scratch;
+      SCOPED_TRACE(fmt::format("{}: {} to {}", layout.Text(), from, to));
+      const std::string source = scratch.File("from"), expected = scratch.File("to");
+      const std::string output = scratch.File("out");
+      if (!MakeSet(layout, 2, from, source) || !MakeSet(layout, 2, to, expected)) {
+        break;  // no such job
+      }
+      ++compared;
+      const auto summary = RescaleSet({.set = source, .directory = output, .micro_batches = to});
+      if (!summary) {
+        ADD_FAILURE() << summary.error().message;
+        continue;
+      }
+      EXPECT_EQ(summary->micro_batches->before, from);
+      const auto rescaled = TraceSet::Open(output), generated = TraceSet::Open(expected);
+      ASSERT_TRUE(rescaled && generated);
+      for (const std::int32_t rank : RanksToCompare(*rescaled, *generated)) {
+        ExpectEqual(*rescaled, NodesRenumbered(*rescaled, rank), *generated,
+                    NodesRenumbered(*generated, rank), rank);
+      }
+    }
+  }
+  EXPECT_GE(compared, 120);
+}
+
+}  // namespace
+}  // namespace reprise
