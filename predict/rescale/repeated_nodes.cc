@@ -167,6 +167,9 @@ struct RepeatedNodes::Impl {
     node.id = IdOf(one);
     for (ValueList* const values : {&node.inputs, &node.outputs}) {
       ForEachTensor(*values, [&](TensorDesc& tensor) {
+        if (!tensor.IsDefined()) {
+          return;
+        }
         tensor.incarnation = storages.Of(one, tensor.incarnation);
         tensor.tensor_id = tensors.Of(one, tensor.tensor_id);
         tensor.storage_id = tensor.storage_id == 0 ? 0 : memories.Of(one, tensor.storage_id);
