@@ -269,8 +269,9 @@ Result<MicroBatches> Find(const Graph& graph, const std::vector<Phase>& phases,
     if (run.size() == 0) {
       return BadInput(fmt::format(
           "step {}: no part of it with a forward and a backward pass comes a second time right "
-          "after the first; its micro-batches must be at least two alike one after the other, in a "
-          "pipeline after those that fill it",
+          "after the first; a capture must have at least two micro-batches that are alike, and in "
+          "a "
+          "pipeline two more than this rank sends ahead before the first comes back",
           step));
     }
     REPRISE_ASSIGN(const std::int64_t chunks, ChunksOf(graph, found.order, run));

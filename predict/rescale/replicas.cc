@@ -252,7 +252,9 @@ class Replicas {
     REPRISE_ASSIGN(const Rescaled rescaled, nodes.Change(node));
     if (rescaled != Rescaled::kNo) {
       node.rescaled = rescaled;
-      ++summary_.changed[rescaled];
+    }
+    if (node.rescaled != Rescaled::kNo) {
+      ++summary_.changed[node.rescaled];
     }
     if (rescaled == Rescaled::kShard && node.kind == OpKind::kWork &&
         (node.num_ops >= 0 || node.tensor_bytes >= 0) && request_.costs) {

@@ -53,7 +53,9 @@ class Rescaling {
     REPRISE_ASSIGN(summary_.micro_batches,
                    WriteMicroBatches(set_, request_.micro_batches, directory));
     summary_.nodes_written = summary_.micro_batches->nodes_written;
-    summary_.changed[Rescaled::kRepeat] = summary_.micro_batches->copies;
+    if (summary_.micro_batches->copies > 0) {
+      summary_.changed[Rescaled::kRepeat] = summary_.micro_batches->copies;
+    }
     return {};
   }
 

@@ -50,6 +50,69 @@ class Rescale(program.ProgramTest):
                  for of in (trace, rescaled)]
         self.assertEqual(*steps)  # each replica twice
 
+    def test_shards_are_those_of_that_size(self):
+        """The same job captured on two and on four ranks."""
+        captured = {ranks: self.convert(f"gloo_comms/gpt_fsdp{ranks}") for ranks in (2, 4)}
+        for before, after in ((2, 4), (4, 2)):
+            rescaled = self.rescale(captured[before], after)
+            for rank in range(after):
+                with self.subTest(after=after, rank=rank):
+                    self.assertEqual(self.rank(rescaled, rank)[:2], self.rank(captured[after], rank)[:2])
+
+    # What a program does once with all micro-batches: it makes the batch and puts results together.
+    OF_WHOLE_BATCHES = {"aten::random_", "aten::index", "aten::copy_", "aten::cat"}
+
+    def test_micro_batches_are_those_captured_in_that_number(self):
+        """The same pipeline captured with four and with seven micro-batches."""
+        captured = {number: self.convert(f"gloo_comms/gpt_pp2_micro{number}") for number in (4, 7)}
+        for before, after in ((4, 7), (7, 4)):
+            rescaled = self.dir / f"micro{after}"
+            done = self.run_program("rescale", captured[before], "--micro-batches", after, "-o", rescaled, "--force").stdout
+            self.assertIn(f"{after} micro-batches from {before}", done)
+            self.run_program("validate", rescaled)
+            for rank in range(2):
+                with self.subTest(before=before, rank=rank):
+                    got, expected = self.rank(rescaled, rank), self.rank(captured[after], rank)
+                    self.assertEqual(got[1], expected[1])
+                    self.assertEqual(got[2]["repeat"] > 0, after > before)
+                    for one, other in ((got, expected), (expected, got)):
+                        more = one[0] - other[0]
+                        self.assertLessEqual({name for name, _, _ in more}, self.OF_WHOLE_BATCHES)
+                        self.assertLessEqual(more.total(), 6)
+            self.run_program("replay", rescaled, "-o", self.dir / "run", "--force", ranks=2)
+            manifest = json.loads((rescaled / "rescaled.json").read_text())
+            self.assertEqual(manifest["micro_batches"], {"from": before, "to": after})
+
+    def test_micro_batches_and_replicas(self):
+        job = self.dir / "job"
+        self.run_program("generate", "llama-small", "--fsdp", "--dp", "2", "--global-batch", "8", "--micro-batch", "1", "-o", job)
+        both = self.rescale(job, 8, "--micro-batches", "6")
+        manifest = json.loads((both / "rescaled.json").read_text())
+        self.assertEqual((manifest["micro_batches"], manifest["data_parallel"]), ({"from": 4, "to": 6}, {"from": 2, "to": 8}))
+        self.assertGreater(manifest["changed"]["repeat"], 0)
+        self.run_program("validate", both)
+        self.run_program("generate", "llama-small", "--fsdp", "--dp", "8", "--global-batch", "48", "--micro-batch", "1", "-o",
+                         self.dir / "expected")
+        steps = [self.run_json("simulate", of, "--machine", "h100-hgx", "-o", self.dir / "run", "--force")
+                 for of in (both, self.dir / "expected")]
+        self.assertEqual(*(step["step_time_ns"] for step in steps))
+        self.assertEqual(*(step["tokens_per_second"] for step in steps))
+
+    def test_micro_batches_that_are_not_found(self):
+        def refused(trace, number, code=BAD_INPUT):
+            return self.run_program("rescale", trace, "--micro-batches", number, "-o", self.dir / "refused", expect=code).stderr
+        pipeline = self.convert("gloo_comms/gpt_pp2_micro4")
+        self.assertIn("as many already", refused(pipeline, 4, USAGE))
+        self.assertIn("one must stay", refused(pipeline, 1))
+        # As many micro-batches as ranks: the first rank has one backward pass among its forward ones.
+        self.assertIn("comes a second time", refused(self.convert("gloo_comms/gpt_pp4"), 8))
+        self.assertIn("comes a second time", refused(self.convert("gloo/gpt_ddp4"), 2))
+        self.assertIn("comes a second time", refused(self.convert("gloo_comms/collectives4"), 2))
+        chunks = self.dir / "chunks"
+        self.run_program("generate", "gpt-small", "--pp", "2", "--schedule", "interleaved:2", "--dp", "1", "--global-batch", "12",
+                         "--micro-batch", "1", "-o", chunks)
+        self.assertIn("multiples of 2", refused(chunks, 15))
+
     def test_replays(self):
         rescaled = self.rescale(self.convert("gloo/gpt_ddp4"), 2)
         self.run_program("replay", rescaled, "-o", self.dir / "run", ranks=2)
