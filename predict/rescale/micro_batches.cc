@@ -157,30 +157,47 @@ Result<TensorPlaces> TensorsOf(const Graph& graph, Index i) {
   return tensors;
 }
 
-// How many parts make a whole: parameters are the same storages in each whole, and nothing else
-// is. 1 where chunks of layers do not take turns.
-Result<std::int64_t> ChunksOf(const Graph& graph, const ProgramOrder& order,
-                              const PeriodicRun& run) {
-  std::vector<std::size_t> same(1, 0);  // by distance in parts: storages that come again
-  for (std::int64_t chunks = 1; (chunks + 1) * run.period <= run.size(); ++chunks) {
-    std::size_t count = 0;
-    for (std::uint32_t at = run.end - run.period; at < run.end; ++at) {
-      const auto earlier = static_cast<std::uint32_t>(at - chunks * run.period);
-      REPRISE_ASSIGN(const TensorPlaces now, TensorsOf(graph, order.nodes[at]));
-      REPRISE_ASSIGN(const TensorPlaces before, TensorsOf(graph, order.nodes[earlier]));
-      for (std::size_t k = 0; k < std::min(now.size(), before.size()); ++k) {
-        count += now[k].first >= 0 && now[k] == before[k] ? 1 : 0;
+// Tensors of the node with the fewest.
+std::size_t Fewest(const std::vector<TensorPlaces>& nodes) {
+  return std::ranges::min(nodes, {}, &TensorPlaces::size).size();
+}
+
+// How many periods make a part: whatever several periods name, parameters above all, is the same
+// in each part. More than 1 where equal chunks of layers take turns. 0: it is so in no two parts of
+// the run.
+Result<std::uint32_t> PeriodsOfPart(const Graph& graph, const ProgramOrder& order,
+                                    const PeriodicRun& run) {
+  constexpr std::uint32_t kMostNodes = 512;  // that are looked at, of each period
+  const std::uint32_t count = run.size() / run.period;
+  std::uint32_t periods = 1;
+  for (std::uint32_t k = 0; k < run.period; k += run.period / kMostNodes + 1) {
+    std::vector<TensorPlaces> tensors;  // by period, from the last one backwards
+    for (std::uint32_t back = 1; back <= count; ++back) {
+      REPRISE_ASSIGN(tensors.emplace_back(),
+                     TensorsOf(graph, order.nodes[run.end - back * run.period + k]));
+    }
+    const auto same = [&](std::size_t ordinal, std::uint32_t apart) {
+      for (std::uint32_t back = 0; back + apart < count; ++back) {
+        if (tensors[back][ordinal] != tensors[back + apart][ordinal]) {
+          return false;
+        }
+      }
+      return true;
+    };
+    for (std::size_t ordinal = 0; ordinal < Fewest(tensors); ++ordinal) {
+      std::set<std::pair<std::int64_t, std::int64_t>> different;
+      for (const TensorPlaces& of_period : tensors) {
+        different.insert(of_period[ordinal]);
+      }
+      if (2 * different.size() > count) {
+        continue;  // of each micro-batch its own
+      }
+      while (periods <= count / 2 && !same(ordinal, periods)) {
+        ++periods;
       }
     }
-    same.push_back(count);
-    if (chunks == 64) {
-      break;  // more micro-batches of a rank tell nothing more
-    }
   }
-  const std::size_t most = *std::ranges::max_element(same);
-  const auto first = std::ranges::find_if(
-      same.begin() + 1, same.end(), [most](std::size_t count) { return count * 10 >= most * 9; });
-  return first - same.begin();
+  return periods <= count / 2 ? periods : 0;
 }
 
 // Where parts end: where a forward pass follows on a backward one, as late as may be, so that a
@@ -274,9 +291,16 @@ Result<MicroBatches> Find(const Graph& graph, const std::vector<Phase>& phases,
           "pipeline two more than this rank sends ahead before the first comes back",
           step));
     }
-    REPRISE_ASSIGN(const std::int64_t chunks, ChunksOf(graph, found.order, run));
+    REPRISE_ASSIGN(const std::uint32_t periods, PeriodsOfPart(graph, found.order, run));
+    if (periods == 0) {
+      return BadInput(fmt::format(
+          "step {}: a part of {} nodes comes {} times one after the other with other layers each "
+          "time, and all layers do not come twice; a capture with chunks of layers that take turns "
+          "must have more micro-batches",
+          step, run.period, run.size() / run.period));
+    }
     MicroBatchParts passes{.step = step};
-    passes.length = run.period * static_cast<std::uint32_t>(chunks);
+    passes.length = run.period * periods;
     passes.end = EndOf(found.order, phases, run, passes.length);
     passes.times = (passes.end - run.begin) / passes.length;
     const std::int64_t parts = PartsOf(found.order, passes);

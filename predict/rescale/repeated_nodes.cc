@@ -197,10 +197,10 @@ struct RepeatedNodes::Impl {
       }
       const auto moved = places.Related(one, found.order.place[*on]);
       if (!moved) {
-        return BadInput(
-            fmt::format("node {} (\"{}\") waits for node {}, which is of a micro-batch "
-                        "that is left out, and of those that stay none is in its place",
-                        node.id, node.name, dependency.node_id));
+        return BadInput(fmt::format(
+            "node {} (\"{}\") would wait for node {}, which is of a micro-batch that is "
+            "left out, and of the few that stay none has the like",
+            node.id, node.name, dependency.node_id));
       }
       dependency.node_id = IdOf(*moved);
     }
@@ -305,10 +305,9 @@ RepeatedNodes::~RepeatedNodes() = default;
 Result<RepeatedNodes> RepeatedNodes::Create(const Graph& graph, const MicroBatches& micro_batches,
                                             std::int64_t more, std::int32_t rank) {
   for (const MicroBatchParts& passes : micro_batches.steps) {
-    if (more < 0 && -more >= passes.times) {
+    if (-more > passes.times) {
       return BadInput(fmt::format(
-          "step {}: {} parts are found one after the other, of which one must stay; {} fewer are "
-          "asked for",
+          "step {}: {} parts are alike and one after the other, and {} would have to be left out",
           passes.step, passes.times, -more));
     }
   }

@@ -21,7 +21,8 @@ struct RepeatedPlace {
 // there on, forwards and backwards: the first one micro-batch before, the second, and so on.
 class RepeatedPlaces {
  public:
-  // `more`: as RepeatedNodes has it; of fewer, each step keeps a part. `found` must outlive it.
+  // `more`: as RepeatedNodes has it; not fewer than −MicroBatchParts::times. `found` must outlive
+  // it.
   RepeatedPlaces(const MicroBatches& found, std::int64_t more);
 
   [[nodiscard]] std::int64_t more() const { return more_; }

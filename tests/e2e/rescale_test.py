@@ -103,7 +103,7 @@ class Rescale(program.ProgramTest):
             return self.run_program("rescale", trace, "--micro-batches", number, "-o", self.dir / "refused", expect=code).stderr
         pipeline = self.convert("gloo_comms/gpt_pp2_micro4")
         self.assertIn("as many already", refused(pipeline, 4, USAGE))
-        self.assertIn("one must stay", refused(pipeline, 1))
+        self.assertIn("would have to be left out", refused(pipeline, 1))
         # As many micro-batches as ranks: the first rank has one backward pass among its forward ones.
         self.assertIn("comes a second time", refused(self.convert("gloo_comms/gpt_pp4"), 8))
         self.assertIn("comes a second time", refused(self.convert("gloo/gpt_ddp4"), 2))
