@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/input_file.h"
 #include "predict/rescale/moved_ids.h"
 #include "predict/rescale/repeated_places.h"
 
@@ -310,6 +311,19 @@ Result<RepeatedNodes> RepeatedNodes::Create(const Graph& graph, const MicroBatch
           "step {}: {} parts are alike and one after the other, and {} would have to be left out",
           passes.step, passes.times, -more));
     }
+  }
+  std::uint64_t length = 0;
+  for (const MicroBatchParts& passes : micro_batches.steps) {
+    length += passes.length;
+  }
+  const std::uint64_t limit = CurrentInputLimits().job_nodes;
+  if (more > 0 && (graph.size() > limit ||
+                   static_cast<std::uint64_t>(more) > (limit - graph.size()) / length)) {
+    return BadInput(
+        fmt::format("more nodes than {} for a rank, which --limits job_nodes=N raises: {} parts of "
+                    "{} nodes are "
+                    "to be added",
+                    limit, more, length));
   }
   auto impl = std::make_unique<Impl>(graph, micro_batches, more, rank);
   REPRISE_TRY(impl->Add());

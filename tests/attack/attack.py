@@ -3,7 +3,8 @@
 
   tests/attack/attack.py build/reprise [--count N] [--seed S] [--kinds KIND,KIND,...] [--seconds S] [--keep DIR]
 
-Files that are damaged: capture, export (of other profilers), recorder and inspector (of transfers alone), set, report (of a set), rescale, transform, run, package. Values inside of a run's files: values. Options with
+Files that are damaged: capture, export (of other profilers), recorder and inspector (of transfers alone), set, report (of a set), rescale, micro_batches,
+transform, run, package. Values inside of a run's files: values. Options with
 values that no job needs: numbers; what is made worse: worse. Outputs of killed and failing commands: outputs. Random jobs,
 folded and expanded: layouts. The result of a case is one of
 
@@ -29,12 +30,12 @@ import sys
 import tempfile
 import time
 
-from damaged_inputs import Capture, Export, Inspector, Package, Recorder, ReportedSet, RescaledSet, Run, RunValues, TraceSet, TransformedSet
+from damaged_inputs import Capture, Export, Inspector, Package, PipelineSet, Recorder, ReportedSet, RescaledSet, Run, RunValues, TraceSet, TransformedSet
 from extreme_options import Numbers, Worse
 from layouts import Layouts
 from outputs import Outputs
 
-KINDS = {kind.name: kind for kind in (Capture, Export, Recorder, Inspector, TraceSet, ReportedSet, RescaledSet, TransformedSet, Run, RunValues, Package, Numbers, Worse, Outputs, Layouts)}
+KINDS = {kind.name: kind for kind in (Capture, Export, Recorder, Inspector, TraceSet, ReportedSet, RescaledSet, PipelineSet, TransformedSet, Run, RunValues, Package, Numbers, Worse, Outputs, Layouts)}
 FAILURES = ["different result", "crash", "hang", "over budget", "left behind", "raw text"]
 VERDICTS = ["clean error", "same result", "accounted", *FAILURES]
 

@@ -301,6 +301,14 @@ class RescaledSet(TraceSet):
         return [["rescale", self.input, "--dp", "8", "-o", self.out, "--json"]]
 
 
+class PipelineSet(TraceSet):
+    name = "micro_batches"
+    originals = ["gloo_comms/gpt_pp2_micro4"]
+
+    def commands(self):
+        return [["rescale", self.input, "--micro-batches", "7", "-o", self.out, "--json"]]
+
+
 class TransformedSet(TraceSet):
     name = "transform"
     originals = ["gloo/gpt_ddp4", "gloo_comms/gpt_fsdp4"]

@@ -25,7 +25,8 @@ SOUND = {
     "reprise pack": [{"SET": "set", "--output": "out", "--not-anonymized": None}],
     "reprise unpack": [{"PACKAGE": "set.reprise", "--output": "out"}],
     "reprise generate": [{"JOB": "job.json", "--output": "out"}],
-    "reprise rescale": [{"SET": "replicas", "--dp": "4", "--output": "out"}],
+    "reprise rescale": [{"SET": "replicas", "--dp": "4", "--output": "out"},
+                        {"SET": "pipeline", "--micro-batches": "6", "--output": "out"}],
     "reprise transform": [{"SET": "set", "--rule": "class=gemm => scale 0.5", "--output": "out"}],
     "reprise validate": [{"SET": "set"}],
     "reprise stats": [{"SET": "set"}],
@@ -114,6 +115,7 @@ def make_inputs(program, folder):
     shutil.copytree(child.ROOT / "traces/quickstart", folder / "capture")
     for command in (["convert", "capture", "-o", "set"], ["generate", "job.json", "-o", "generated"],
                     ["generate", "job.json", "--dp", "2", "--global-batch", "4", "-o", "replicas"],
+                    ["convert", child.ROOT / "traces/gloo_comms/gpt_pp2_micro4", "-o", "pipeline"],
                     ["simulate", "set", "--machine", "recorded", "-o", "run"],
                     ["convert", child.ROOT / "traces/h100/resnet50", "-o", "gpu"], ["monitor", "-o", "monitored", "--duration", "0.2"],
                     ["pack", "set", "-o", "set.reprise", "--not-anonymized"]):
