@@ -162,6 +162,38 @@ TEST(HuggingFaceConfig, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(Refused(without(Json::parse(kDeepseek), "topk_group")), HasSubstr("topk_group"));
 }
 
+// transformers write some fields elsewhere since version 5.
+TEST(HuggingFaceConfig, IsTheSameModelAsVersion5WritesIt) {
+  const auto model_of = [](const Json& config) {
+    const auto w = ParseWorkload(config.dump(), "config.json");
+    EXPECT_TRUE(w) << (w ? "" : w.error().message);
+    return w ? w->model : ModelShape{};
+  };
+  Json qwen = Json::parse(kQwen3Moe);
+  const ModelShape experts = model_of(qwen);
+  qwen["num_local_experts"] = qwen["num_experts"];
+  qwen.erase("num_experts");
+  EXPECT_EQ(model_of(qwen).experts, experts.experts);
+  Json nemotron = Json::parse(kNemotron);
+  const ModelShape rotary = model_of(nemotron);
+  EXPECT_EQ(rotary.rotary_size, 64);  // half of 128
+  nemotron.erase("partial_rotary_factor");
+  nemotron["rope_parameters"] = {{"partial_rotary_factor", 0.5}, {"rope_theta", 10000.0}};
+  EXPECT_EQ(model_of(nemotron).rotary_size, rotary.rotary_size);
+  nemotron["rope_parameters"]["partial_rotary_factor"] = "half";
+  EXPECT_THAT(Refused(nemotron), HasSubstr("rope_parameters"));
+}
+
+// Alibi has no longest sequence.
+TEST(HuggingFaceConfig, ModelsWithoutPositionsTakeAnySequence) {
+  Json bloom = Json::parse(kBloom);
+  bloom.erase("seq_length");
+  Workload w = *ParseWorkload(bloom.dump(), "config.json");
+  EXPECT_EQ(w.model.sequence, 4096);
+  w.global_batch = 8;
+  EXPECT_THAT(EffectNotes(w)[0], HasSubstr("sequences of 4096 tokens, a batch of 8"));
+}
+
 // A layout that the model does not take is the option's fault, not the file's.
 TEST(HuggingFaceConfig, OptionsThatBreakARuleAreUsageErrors) {
   const ScratchDirectory scratch;

@@ -125,6 +125,21 @@ void ReadDropout(Config& c, ModelShape& m, std::initializer_list<const char*> na
 // One window for all layers, as Mistral has it.
 void ReadWindow(Config& c, ModelShape& m) { m.window = c.SizeOr("sliding_window", 0); }
 
+// Since version 5, transformers write it among the other parameters of rotary positions.
+double RotaryPart(Config& c) {
+  const WorkloadJson* const parameters = c.Find("rope_parameters");
+  if (parameters == nullptr || !parameters->is_object() ||
+      !parameters->contains("partial_rotary_factor")) {
+    return c.RealOr("partial_rotary_factor", 1);
+  }
+  Config inner(*parameters);
+  const double part = inner.RealOr("partial_rotary_factor", 1);
+  if (!inner.status()) {
+    c.Refuse("\"rope_parameters\": " + inner.status().error().message);
+  }
+  return part;
+}
+
 void ReadLlama(Config& c, ModelShape& m) {
   ReadCommon(c, m);
   ReadActivation(c, m);
@@ -137,7 +152,7 @@ void ReadLlama(Config& c, ModelShape& m) {
     c.Refuse("\"attention_dropout\" is above 0: dropout of attention alone is not known");
   }
   m.rotary_size = 0;
-  if (const double part = c.RealOr("partial_rotary_factor", 1); part < 1) {
+  if (const double part = RotaryPart(c); part < 1) {
     const std::int64_t size =
         m.head_size > 0 ? m.head_size : m.hidden / std::max<std::int64_t>(1, m.heads);
     m.rotary_size = static_cast<std::int64_t>(std::floor(static_cast<double>(size) * part));
@@ -190,7 +205,7 @@ void ReadSparseLayers(Config& c, ModelShape& m) {
 void ReadQwenExperts(Config& c, ModelShape& m) {
   m.dense_ffn = m.ffn;
   m.ffn = c.Size({"moe_intermediate_size"});
-  m.experts = c.Size({"num_experts"});
+  m.experts = c.Size({"num_experts", "num_local_experts"});  // the latter since version 5
   m.top_k = c.Size({"num_experts_per_tok"});
   m.normalized_gates = c.FlagOr("norm_topk_prob", false);
   ReadSparseLayers(c, m);
@@ -350,7 +365,7 @@ Status ReadHuggingFaceConfig(const WorkloadJson& json, ModelShape& m) {
   if (m.sequence == 0) {
     m.sequence = config.SizeOr("max_position_embeddings", config.SizeOr("seq_length", 0));
   }
-  if (m.sequence == 0) {
+  if (m.sequence == 0 && !m.alibi) {
     config.Refuse("\"max_position_embeddings\" is missing: the longest sequence");
   }
   return config.status();

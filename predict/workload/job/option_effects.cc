@@ -111,8 +111,10 @@ void NoteAssumptions(const Workload& w, std::vector<std::string>& notes) {
       options.push_back(fmt::format("--{}", option));
     }
   };
-  add("sequence", fmt::format("sequences of {} tokens (the model takes {})", w.model.sequence,
-                              w.longest_sequence));
+  add("sequence",
+      fmt::format(
+          "sequences of {} tokens{}", w.model.sequence,
+          w.longest_sequence == 0 ? "" : fmt::format(" (the model takes {})", w.longest_sequence)));
   add("global-batch", fmt::format("a batch of {}", w.global_batch));
   add("micro-batch", fmt::format("micro-batches of {}", w.micro_batch));
   if (!parts.empty()) {

@@ -209,7 +209,8 @@ Status ReadModelAlone(const WorkloadJson& json, Workload& w) {
   REPRISE_TRY(ReadHuggingFaceConfig(json, w.model));
   constexpr std::int64_t kUsualSequence = 4096;
   w.longest_sequence = w.model.sequence;
-  w.model.sequence = std::min(w.model.sequence, kUsualSequence);
+  w.model.sequence =
+      w.longest_sequence == 0 ? kUsualSequence : std::min(w.longest_sequence, kUsualSequence);
   w.assumed = {"sequence", "global-batch", "micro-batch"};
   w.micro_batch = 1;
   return {};
