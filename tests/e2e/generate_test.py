@@ -20,9 +20,12 @@ CAPTURES = {
     "gloo_comms/gpt_pp4": {"layout": {"pp": 4}, "batch": {"global": 8, "micro": 2}},
     "gloo_comms/gpt_fsdp4": {"layout": {"dp": 4, "fsdp": True, "reshard_root": False},
                              "batch": {"global": 16, "micro": 4}, "overlap": ["param"]},
+    "gloo_comms/gpt_hsdp4": {"model": {**GPT, "layers": 2}, "layout": {"dp": 4, "fsdp": True, "shards": 2, "reshard_root": False},
+                             "batch": {"global": 16, "micro": 4}, "overlap": ["param"]},
     "gloo_comms/moe_ep4": {"model": MOE, "layout": {"dp": 4, "ep": 4}, "batch": {"global": 16, "micro": 4},
                            "routing": "zipf:0.5"},
 }
+FSDP_COPIES = {"aten::copy_", "fsdp::all_gather_copy_in", "fsdp::split_with_sizes_copy"}
 # Operators that only one side has, by name, and why.
 DATA = {"aten::random_", "aten::index"}  # the captured script draws its batch from a table on the same device
 ONLY_CAPTURED = {
@@ -34,13 +37,11 @@ ONLY_CAPTURED = {
     # The captured script divides its gradients by the number of micro-batches instead of the loss.
     "gloo_comms/gpt_pp4": DATA | {"aten::copy_", "aten::div_"},
     # fully_shard's order of parameters within a unit is the module's.
-    "gloo_comms/gpt_fsdp4": DATA | {"aten::copy_", "fsdp::all_gather_copy_in", "fsdp::split_with_sizes_copy",
-                                    "fsdp::chunk_cat_mixed_dtype"},
+    **{f"gloo_comms/{name}": DATA | FSDP_COPIES | {"fsdp::chunk_cat_mixed_dtype"} for name in ("gpt_fsdp4", "gpt_hsdp4")},
 }
 ONLY_GENERATED = {
     # Sums of gradients are kept beside what arrives.
-    "gloo_comms/gpt_fsdp4": {"aten::copy_", "fsdp::all_gather_copy_in", "fsdp::split_with_sizes_copy",
-                             "fsdp::chunk_cat"},
+    **{f"gloo_comms/{name}": FSDP_COPIES | {"fsdp::chunk_cat"} for name in ("gpt_fsdp4", "gpt_hsdp4")},
 }
 
 
@@ -103,12 +104,38 @@ class Generate(program.ProgramTest):
                 self.assertGreater(sum((work & made).values()), 0.85 * sum(made.values()))
                 if "ddp" in capture:  # buckets end at units, not at parameters: the sum is the same
                     self.assertEqual(sum(t[1] for t in transfers), sum(t[1] for t in made_transfers))
-                elif "fsdp" in capture:  # embedding and head are one unit there, two here
-                    for kind in "all_gather", "reduce_scatter":
+                elif "sdp" in capture:  # embedding and head are one unit there, two here
+                    for kind in "all_gather", "reduce_scatter", "all_reduce":
                         self.assertEqual(*(sum(max(t[1:3]) for t in side if t[0] == kind)
                                            for side in (transfers, made_transfers)))
                 else:
                     self.assertEqual(transfers, made_transfers)
+
+    def test_models_of_transformers_against_captures(self):
+        """By their config.json. Norms and rotations are other operators there, and rows of gates are of products of their own."""
+        for name in "qwen3_moe", "deepseek_v3":
+            with self.subTest(name):
+                captured, generated = self.convert(f"transformers/{name}"), self.dir / f"generated_{name}"
+                self.run_program("generate", program.TRACES / "transformers" / name / "config.json", "--sequence", 64, "--global-batch", 4,
+                                 "--micro-batch", 4, "-o", generated)
+                flops = []
+                for source in captured, generated:
+                    out = self.dir / "nodes.json"
+                    self.run_program("export", source, "--to", "json", "-o", out, "--force")
+                    flops.append(self.product_flops(out))
+                self.assertEqual(*flops)
+                self.assertGreater(flops[0], 1e9)
+
+    def product_flops(self, path):
+        """2 m k n of all products of two matrices, or of the rows of one with those of its expert."""
+        flops = 0
+        for node in json.loads(path.read_text())["ranks"][0]["nodes"]:
+            name = node.get("op") or node["name"]
+            if node["op_kind"] != "work" or name not in ("aten::mm", "aten::addmm", "aten::_grouped_mm"):
+                continue
+            a, b = [shape for shape in map(tensor_shapes, node["inputs"]) if len(shape) in (2, 3)][:2]
+            flops += 2 * a[0] * a[-1] * b[-1]
+        return flops
 
     def test_experts_against_a_capture(self):
         # Tokens choose experts by their values: the numbers differ, kinds, group and order do not.
