@@ -26,7 +26,7 @@ constexpr std::size_t kMostInPeriod = 64;
 // micro-batch comes again after its period.
 constexpr std::size_t kMostWorks = 256;
 
-// From `begin` on, each node does the same as the one `period` before it, up to `end`.
+// From `begin` on, each main node does the same as the one `period` before it, up to `end`.
 struct PeriodicRun {
   std::uint32_t begin = 0, end = 0, period = 0;
 
@@ -55,16 +55,16 @@ class StepSearch {
 
  private:
   [[nodiscard]] bool IsOfStep(std::uint32_t at) const {
-    return graph_.step(order_.nodes[at]) == step_;
+    return graph_.step(order_.NodeOf(at)) == step_;
   }
-  [[nodiscard]] Phase PhaseAt(std::uint32_t at) const { return phases_[order_.nodes[at]]; }
+  [[nodiscard]] Phase PhaseAt(std::uint32_t at) const { return phases_[order_.NodeOf(at)]; }
 
   // Distances at which forward work comes again, of the rarest works first.
   [[nodiscard]] std::vector<std::uint32_t> Periods() const {
     std::map<std::uint32_t, std::vector<std::uint32_t>> places;  // by work
-    for (std::uint32_t at = 0; at < order_.nodes.size(); ++at) {
+    for (std::uint32_t at = 0; at < order_.MainCount(); ++at) {
       if (IsOfStep(at) && PhaseAt(at) == Phase::kForward) {
-        places[order_.work[at]].push_back(at);
+        places[order_.WorkOf(at)].push_back(at);
       }
     }
     std::vector<const std::vector<std::uint32_t>*> rarest;
@@ -116,9 +116,8 @@ class StepSearch {
   [[nodiscard]] PeriodicRun LongestOf(std::uint32_t period) const {
     PeriodicRun longest{.period = period};
     std::uint32_t begin = 0;
-    const auto count = static_cast<std::uint32_t>(order_.nodes.size());
-    for (std::uint32_t at = 0; at + period < count; ++at) {
-      if (order_.work[at] != order_.work[at + period] || !IsOfStep(at)) {
+    for (std::uint32_t at = 0; at + period < order_.MainCount(); ++at) {
+      if (order_.WorkOf(at) != order_.WorkOf(at + period) || !IsOfStep(at)) {
         begin = at + 1;
       } else if (at + 1 + period - begin > longest.size()) {
         longest.begin = begin;
@@ -174,7 +173,7 @@ Result<std::uint32_t> PeriodsOfPart(const Graph& graph, const ProgramOrder& orde
     std::vector<TensorPlaces> tensors;  // by period, from the last one backwards
     for (std::uint32_t back = 1; back <= count; ++back) {
       REPRISE_ASSIGN(tensors.emplace_back(),
-                     TensorsOf(graph, order.nodes[run.end - back * run.period + k]));
+                     TensorsOf(graph, order.NodeOf(run.end - back * run.period + k)));
     }
     const auto same = [&](std::size_t ordinal, std::uint32_t apart) {
       for (std::uint32_t back = 0; back + apart < count; ++back) {
@@ -205,14 +204,15 @@ Result<std::uint32_t> PeriodsOfPart(const Graph& graph, const ProgramOrder& orde
 std::uint32_t EndOf(const ProgramOrder& order, const std::vector<Phase>& phases,
                     const PeriodicRun& run, std::uint32_t length) {
   std::uint32_t last = run.end;
-  while (last < order.nodes.size() && order.launched[last]) {
+  while (last < order.MainCount() && order.launched[order.main[last]]) {
     --last;
   }
   std::uint32_t end = last;
   Phase after = Phase::kOther;  // of the first node from here on that has one
   for (std::uint32_t at = last; at >= run.begin + 2 * length; --at) {
-    const Phase before = phases[order.nodes[at - 1]];
-    if (after == Phase::kForward && before == Phase::kBackward && !order.launched[end]) {
+    const Phase before = phases[order.NodeOf(at - 1)];
+    if (after == Phase::kForward && before == Phase::kBackward &&
+        !order.launched[order.main[end]]) {
       return end;
     }
     if (before == Phase::kForward || before == Phase::kBackward) {
@@ -231,14 +231,14 @@ Result<std::int64_t> TogetherIn(const Graph& graph, const ProgramOrder& order,
   // By work and tensor.
   std::map<std::pair<std::uint32_t, std::pair<std::int64_t, std::int64_t>>, std::int64_t> reads;
   for (std::uint32_t at = part.begin(); at < part.end; ++at) {
-    if (phases[order.nodes[at]] != Phase::kForward) {
+    if (phases[order.NodeOf(at)] != Phase::kForward) {
       continue;
     }
-    REPRISE_ASSIGN(const TensorPlaces now, TensorsOf(graph, order.nodes[at]));
-    REPRISE_ASSIGN(const TensorPlaces before, TensorsOf(graph, order.nodes[at - part.length]));
+    REPRISE_ASSIGN(const TensorPlaces now, TensorsOf(graph, order.NodeOf(at)));
+    REPRISE_ASSIGN(const TensorPlaces before, TensorsOf(graph, order.NodeOf(at - part.length)));
     for (std::size_t k = 0; k < std::min(now.size(), before.size()); ++k) {
       if (now[k].first >= 0 && now[k] == before[k]) {
-        ++reads[{order.work[at], now[k]}];
+        ++reads[{order.WorkOf(at), now[k]}];
       }
     }
   }
@@ -254,10 +254,10 @@ Result<std::int64_t> TogetherIn(const Graph& graph, const ProgramOrder& order,
 // How often a part's work is done in its step, by the most of its nodes.
 std::int64_t PartsOf(const ProgramOrder& order, const MicroBatchParts& passes) {
   std::vector<std::int64_t> in_step(order.works), in_part(order.works);
-  for (std::uint32_t at = 0; at < order.work.size(); ++at) {
-    ++in_step[order.work[at]];
+  for (std::uint32_t at = 0; at < order.MainCount(); ++at) {
+    ++in_step[order.WorkOf(at)];
     if (at >= passes.begin() && at < passes.end) {
-      ++in_part[order.work[at]];
+      ++in_part[order.WorkOf(at)];
     }
   }
   std::map<std::int64_t, std::int64_t> nodes;  // by number of parts

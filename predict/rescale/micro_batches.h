@@ -11,9 +11,9 @@
 
 namespace reprise {
 
-// In one step, `times` equal parts of `length` nodes right before the place `end`. A part has the
-// passes of one micro-batch, or of as many as come again together: forward and backward, not always
-// of the same one.
+// In one step, `times` equal parts of `length` nodes right before `end`, as indices in
+// ProgramOrder::main. A part has the passes of one micro-batch, or of as many as come again
+// together: forward and backward, not always of the same one.
 struct MicroBatchParts {
   std::int32_t step = 0;
   std::uint32_t end = 0, length = 0, times = 0;

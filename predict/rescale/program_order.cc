@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -79,6 +80,26 @@ Status AppendWork(const Graph& graph, Index i, ProgramOrder::Sizes sizes, std::s
 
 }  // namespace
 
+void ProgramOrder::FindPieces(const Graph& graph) {
+  std::unordered_map<std::int64_t, std::uint32_t> last;  // first piece of each thread's last call
+  for (std::uint32_t at = 0; at < nodes.size(); ++at) {
+    const Index i = nodes[at];
+    main_of.push_back(at);
+    if (graph.actor(i).kind == Actor::Kind::kThread) {
+      const auto before = last.find(graph.actor(i).id);
+      if (before != last.end() && graph.op_class(i) == OpClass::kHost && graph.rf_id(i) >= 0 &&
+          graph.rf_id(i) == graph.rf_id(nodes[before->second])) {
+        main_of.back() = before->second;
+      } else {
+        last[graph.actor(i).id] = at;
+      }
+    }
+    if (main_of.back() == at) {
+      main.push_back(at);
+    }
+  }
+}
+
 Result<ProgramOrder> ProgramOrder::Of(const Graph& graph, Sizes sizes) {
   ProgramOrder order;
   const std::vector<Index> launcher = LaunchersOf(graph);
@@ -96,6 +117,7 @@ Result<ProgramOrder> ProgramOrder::Of(const Graph& graph, Sizes sizes) {
         numbers.try_emplace(text, static_cast<std::uint32_t>(numbers.size())).first->second);
   }
   order.works = static_cast<std::uint32_t>(numbers.size());
+  order.FindPieces(graph);
   return order;
 }
 

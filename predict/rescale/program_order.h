@@ -13,19 +13,35 @@ namespace reprise {
 // Host nodes by recorded start, and what each of them launched right after it, in the order of its
 // own starts: kernels run when the device comes to them, and that differs from one micro-batch to
 // the next.
-struct ProgramOrder {
+class ProgramOrder {
+ public:
   std::vector<Graph::Index> nodes;   // by place in the order
   std::vector<std::uint32_t> place;  // by node
   std::vector<bool> launched;        // by place: another node launched it
+  // Places but those of further pieces of a call on the host. How many pieces a call has depends on
+  // when the transfers that it waits for end.
+  std::vector<std::uint32_t> main;
+  std::vector<std::uint32_t> main_of;  // by place: itself, or that of its call's first piece
   // By place. Nodes of one number do the same in the same step: operation, arguments' shapes,
   // actor, transfer.
   std::vector<std::uint32_t> work;
   std::uint32_t works = 0;  // numbers are below
 
+  [[nodiscard]] std::uint32_t MainCount() const { return static_cast<std::uint32_t>(main.size()); }
+  // By index in `main`. MainCount() has the place after all.
+  [[nodiscard]] std::uint32_t PlaceOf(std::uint32_t at) const {
+    return at < main.size() ? main[at] : static_cast<std::uint32_t>(nodes.size());
+  }
+  [[nodiscard]] Graph::Index NodeOf(std::uint32_t at) const { return nodes[main[at]]; }
+  [[nodiscard]] std::uint32_t WorkOf(std::uint32_t at) const { return work[main[at]]; }
+
   // Sizes: whether equal nodes have the same shapes and bytes; experts' differ from one
   // micro-batch to the next. Bad input: arguments that cannot be decoded.
   enum class Sizes : std::uint8_t { kEqual, kAny };
   [[nodiscard]] static Result<ProgramOrder> Of(const Graph& graph, Sizes sizes);
+
+ private:
+  void FindPieces(const Graph& graph);
 };
 
 }  // namespace reprise

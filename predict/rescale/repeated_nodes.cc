@@ -88,7 +88,7 @@ struct RepeatedNodes::Impl {
     in_part.resize(found.steps.size());
     for (std::size_t s = 0; s < found.steps.size(); ++s) {
       for (std::uint32_t at = found.steps[s].begin(); at < found.steps[s].end; ++at) {
-        if (const CommSpec* const comm = graph.comm(found.order.nodes[at])) {
+        if (const CommSpec* const comm = graph.comm(found.order.NodeOf(at))) {
           ++in_part[s][SequenceOf(*comm, rank)];
         }
       }
@@ -114,18 +114,18 @@ struct RepeatedNodes::Impl {
     for (std::size_t s = 0; s < found.steps.size(); ++s) {
       const MicroBatchParts& passes = found.steps[s];
       Growth& of = growth.emplace_back();
-      of.at_ns = TimeAt(passes.end);
+      of.at_ns = TimeAt(found.order.PlaceOf(passes.end));
       std::int64_t next_ns = of.at_ns + before_ns;
       for (std::int64_t copy = 0; copy < places.more(); ++copy) {
-        const std::uint32_t begin = places.SourceBegin(s, copy);
-        const std::int64_t from_ns = TimeAt(begin), to_ns = TimeAt(begin + passes.length);
+        const RepeatedPlaces::Part part = places.SourceOf(s, copy);
+        const std::int64_t from_ns = TimeAt(part.begin), to_ns = TimeAt(part.end);
         of.parts.push_back({from_ns, to_ns, next_ns - from_ns});
         next_ns += to_ns - from_ns;
       }
       of.by_ns = next_ns - of.at_ns - before_ns;
       if (places.more() < 0) {
-        of.left_out_from_ns = TimeAt(static_cast<std::uint32_t>(
-            passes.end + places.more() * static_cast<std::int64_t>(passes.length)));
+        of.left_out_from_ns = TimeAt(found.order.PlaceOf(static_cast<std::uint32_t>(
+            passes.end + places.more() * static_cast<std::int64_t>(passes.length))));
         of.by_ns = of.left_out_from_ns - of.at_ns;
       }
       before_ns += of.by_ns;
@@ -150,14 +150,7 @@ struct RepeatedNodes::Impl {
     if (one.copy < 0) {
       return graph.id(found.order.nodes[one.place]);
     }
-    const std::size_t s = *places.StepOf(one.place);
-    const std::uint64_t length = found.steps[s].length;
-    std::uint64_t first = next_id;
-    for (std::size_t earlier = 0; earlier < s; ++earlier) {
-      first += static_cast<std::uint64_t>(places.more()) * found.steps[earlier].length;
-    }
-    return first + static_cast<std::uint64_t>(one.copy) * length +
-           (one.place - places.SourceBegin(s, one.copy));
+    return next_id + places.NumberOfCopy(one);
   }
 
   Result<Node> NodeOf(const RepeatedPlace& one) {
@@ -191,20 +184,22 @@ struct RepeatedNodes::Impl {
   }
 
   Status MoveDependencies(const RepeatedPlace& one, Node& node) const {
-    for (Dependency& dependency : node.deps) {
+    std::vector<Dependency> moved;
+    for (Dependency dependency : node.deps) {
       const std::optional<Index> on = graph.FindId(dependency.node_id);
-      if (!on) {
-        continue;
-      }
-      const auto moved = places.Related(one, found.order.place[*on]);
-      if (!moved) {
+      const auto to = on ? places.Related(one, found.order.place[*on]) : std::nullopt;
+      if (to) {
+        dependency.node_id = IdOf(*to);
+        moved.push_back(dependency);
+      } else if (on && dependency.reason != EdgeReason::kCommWait) {
+        // A wait that a program makes at the end of its step may be for a transfer left out.
         return BadInput(fmt::format(
             "node {} (\"{}\") would wait for node {}, which is of a micro-batch that is "
             "left out, and of the few that stay none has the like",
             node.id, node.name, dependency.node_id));
       }
-      dependency.node_id = IdOf(*moved);
     }
+    node.deps = std::move(moved);
     return {};
   }
 
@@ -217,10 +212,7 @@ struct RepeatedNodes::Impl {
     }
     if (one.copy >= 0) {
       const std::size_t s = *places.StepOf(one.place);
-      const MicroBatchParts& passes = found.steps[s];
-      const std::int64_t parts = one.copy + (passes.end - places.SourceBegin(s, one.copy)) /
-                                                static_cast<std::int64_t>(passes.length);
-      later += parts * InPart(s, key);
+      later += (one.copy + places.SourceOf(s, one.copy).back) * InPart(s, key);
     }
     comm.index += later;
     if (later != 0) {

@@ -13,21 +13,28 @@ std::int64_t FloorDivided(std::int64_t number, std::int64_t by) {
 
 RepeatedPlaces::RepeatedPlaces(const MicroBatches& found, std::int64_t more)
     : found_(found), more_(more), works_(found.order.works) {
-  const std::vector<std::uint32_t>& work = found.order.work;
-  number_.reserve(work.size());
-  for (std::uint32_t at = 0; at < work.size(); ++at) {
-    std::vector<std::uint32_t>& places = works_[work[at]].places;
-    number_.push_back(static_cast<std::uint32_t>(places.size()));
-    places.push_back(at);
+  const ProgramOrder& order = found.order;
+  for (std::uint32_t at = 0; at < order.nodes.size(); ++at) {
+    const std::uint32_t main = order.main_of[at];
+    std::vector<std::uint32_t>& alike = main == at ? works_[order.work[at]].places : pieces_[main];
+    number_.push_back(static_cast<std::uint32_t>(alike.size()));
+    alike.push_back(at);
   }
+  std::uint64_t copies = 0;
   for (std::size_t s = 0; s < found.steps.size(); ++s) {
     const MicroBatchParts& passes = found.steps[s];
     for (std::uint32_t at = passes.begin(); at < passes.end; ++at) {
-      Work& of = works_[work[at]];
+      Work& of = works_[order.WorkOf(at)];
       if (of.in_part++ == 0) {
-        of.before = number_[at];
+        of.before = number_[order.main[at]];
         of.step = s;
       }
+    }
+    std::vector<std::uint64_t>& before = copies_before_.emplace_back();
+    for (std::int64_t copy = 0; copy < more; ++copy) {
+      before.push_back(copies);
+      const Part part = SourceOf(s, copy);
+      copies += part.end - part.begin;
     }
   }
 }
@@ -36,47 +43,66 @@ std::vector<RepeatedPlace> RepeatedPlaces::All() const {
   std::vector<RepeatedPlace> all;
   std::uint32_t at = 0;
   for (std::size_t s = 0; s < found_.steps.size(); ++s) {
-    const MicroBatchParts& passes = found_.steps[s];
-    for (; at < passes.end; ++at) {
+    for (; at < found_.order.PlaceOf(found_.steps[s].end); ++at) {
       if (!IsLeftOut(at)) {
         all.push_back({at});
       }
     }
     for (std::int64_t copy = 0; copy < more_; ++copy) {
-      const std::uint32_t begin = SourceBegin(s, copy);
-      for (std::uint32_t k = 0; k < passes.length; ++k) {
-        all.push_back({begin + k, copy});
+      const Part part = SourceOf(s, copy);
+      for (std::uint32_t place = part.begin; place < part.end; ++place) {
+        all.push_back({place, copy});
       }
     }
   }
-  for (; at < number_.size(); ++at) {
+  for (; at < found_.order.nodes.size(); ++at) {
     all.push_back({at});
   }
   return all;
 }
 
 bool RepeatedPlaces::IsLeftOut(std::uint32_t place) const {
-  return std::ranges::any_of(found_.steps, [&](const MicroBatchParts& passes) {
-    return place < passes.end && place >= passes.end + more_ * passes.length;
-  });
+  return more_ < 0 && std::ranges::any_of(found_.steps, [&](const MicroBatchParts& passes) {
+           const auto first = static_cast<std::uint32_t>(passes.end + more_ * passes.length);
+           return place < found_.order.PlaceOf(passes.end) && place >= found_.order.PlaceOf(first);
+         });
 }
 
-std::uint32_t RepeatedPlaces::SourceBegin(std::size_t step, std::int64_t copy) const {
+RepeatedPlaces::Part RepeatedPlaces::SourceOf(std::size_t step, std::int64_t copy) const {
   const MicroBatchParts& passes = found_.steps[step];
-  return static_cast<std::uint32_t>(passes.end - (copy % (passes.times - 1) + 1) * passes.length);
+  const std::int64_t back = copy % (passes.times - 1) + 1;
+  const auto begin = static_cast<std::uint32_t>(passes.end - back * passes.length);
+  return {found_.order.PlaceOf(begin), found_.order.PlaceOf(begin + passes.length), back};
+}
+
+std::uint64_t RepeatedPlaces::NumberOfCopy(const RepeatedPlace& copy) const {
+  const std::size_t step = *StepOf(copy.place);
+  return copies_before_[step][static_cast<std::size_t>(copy.copy)] +
+         (copy.place - SourceOf(step, copy.copy).begin);
 }
 
 std::optional<std::size_t> RepeatedPlaces::StepBefore(std::uint32_t place) const {
   std::optional<std::size_t> last;
-  for (std::size_t s = 0; s < found_.steps.size() && found_.steps[s].end <= place; ++s) {
+  for (std::size_t s = 0;
+       s < found_.steps.size() && found_.order.PlaceOf(found_.steps[s].end) <= place; ++s) {
     last = s;
   }
   return last;
 }
 
 std::optional<std::size_t> RepeatedPlaces::StepOf(std::uint32_t place) const {
-  const Work& work = works_[found_.order.work[place]];
+  const Work& work = works_[found_.order.work[found_.order.main_of[place]]];
   return work.in_part == 0 ? std::nullopt : std::optional(work.step);
+}
+
+std::uint32_t RepeatedPlaces::PieceOf(std::uint32_t main, std::uint32_t piece) const {
+  if (found_.order.main_of[piece] == piece) {
+    return main;
+  }
+  const auto pieces = pieces_.find(main);
+  return pieces == pieces_.end()
+             ? main
+             : pieces->second[std::min<std::size_t>(number_[piece], pieces->second.size() - 1)];
 }
 
 std::optional<RepeatedPlaces::Occurrence> RepeatedPlaces::OccurrenceOf(std::uint32_t place) const {
@@ -101,32 +127,43 @@ std::optional<std::uint32_t> RepeatedPlaces::PlaceOf(std::uint32_t work,
 }
 
 std::optional<std::uint32_t> RepeatedPlaces::OnePartBefore(std::uint32_t place) const {
-  std::optional<Occurrence> occurrence = OccurrenceOf(place);
+  const std::uint32_t main = found_.order.main_of[place];
+  std::optional<Occurrence> occurrence = OccurrenceOf(main);
   if (!occurrence) {
     return std::nullopt;
   }
   --occurrence->part;
-  return PlaceOf(found_.order.work[place], *occurrence);
+  const std::optional<std::uint32_t> before = PlaceOf(found_.order.work[main], *occurrence);
+  return before ? std::optional(PieceOf(*before, place)) : std::nullopt;
 }
 
 std::optional<RepeatedPlace> RepeatedPlaces::Related(const RepeatedPlace& from,
                                                      std::uint32_t to) const {
+  const std::uint32_t main = found_.order.main_of[to];
+  std::optional<RepeatedPlace> related = RelatedMain(from, main);
+  if (related) {
+    related->place = related->place == main ? to : PieceOf(related->place, to);
+  }
+  return related;
+}
+
+std::optional<RepeatedPlace> RepeatedPlaces::RelatedMain(const RepeatedPlace& from,
+                                                         std::uint32_t to) const {
   std::optional<Occurrence> occurrence = OccurrenceOf(to);
   const bool is_copy = from.copy >= 0;
-  const bool moves = occurrence && from.place >= found_.steps[occurrence->step].end;
+  const bool moves =
+      occurrence && from.place >= found_.order.PlaceOf(found_.steps[occurrence->step].end);
   if (!occurrence || (!is_copy && !moves)) {
     return IsLeftOut(to) ? std::nullopt : std::optional(RepeatedPlace{to});
   }
-  const std::optional<Occurrence> own = is_copy ? OccurrenceOf(from.place) : std::nullopt;
+  const std::optional<Occurrence> own =
+      is_copy ? OccurrenceOf(found_.order.main_of[from.place]) : std::nullopt;
   occurrence->part += own && own->step == occurrence->step ? from.copy - own->part : more_;
   const std::uint32_t work = found_.order.work[to];
   if (occurrence->part >= 0 && occurrence->part < more_) {
     const std::int64_t copy = occurrence->part;
-    const MicroBatchParts& passes = found_.steps[occurrence->step];
-    // Its offset in each part is that in the last one.
-    occurrence->part = -1;
-    const std::uint32_t in_last = *PlaceOf(work, *occurrence);
-    return RepeatedPlace{SourceBegin(occurrence->step, copy) + (in_last - passes.begin()), copy};
+    occurrence->part = -SourceOf(occurrence->step, copy).back;
+    return RepeatedPlace{*PlaceOf(work, *occurrence), copy};
   }
   if (occurrence->part >= more_) {
     occurrence->part -= more_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "predict/rescale/micro_batches.h"
@@ -29,9 +30,15 @@ class RepeatedPlaces {
   // In the program's order.
   [[nodiscard]] std::vector<RepeatedPlace> All() const;
   [[nodiscard]] bool IsLeftOut(std::uint32_t place) const;
-  // The place of the part that a copy repeats, of steps by index. Recorded parts come in turn but
-  // for the first, which may wait for a first micro-batch that is unlike the others.
-  [[nodiscard]] std::uint32_t SourceBegin(std::size_t step, std::int64_t copy) const;
+  // The recorded part that a copy repeats, of steps by index. They come in turn but for the first,
+  // which may wait for a first micro-batch that is unlike the others.
+  struct Part {
+    std::uint32_t begin = 0, end = 0;  // places
+    std::int64_t back = 0;             // 1: the last one
+  };
+  [[nodiscard]] Part SourceOf(std::size_t step, std::int64_t copy) const;
+  // Of a copy: how many copies of nodes come before it.
+  [[nodiscard]] std::uint64_t NumberOfCopy(const RepeatedPlace& copy) const;
   // Which of the steps with parts a place comes after; nothing: it is before them all.
   [[nodiscard]] std::optional<std::size_t> StepBefore(std::uint32_t place) const;
   // Of which step a place's work is done in parts.
@@ -44,7 +51,7 @@ class RepeatedPlaces {
                                                      std::uint32_t to) const;
 
  private:
-  // Of places whose work a part has.
+  // Of main places whose work a part has.
   struct Occurrence {
     std::size_t step = 0;
     std::int64_t part = 0;    // −1: of the last recorded part, 0: of what comes after it
@@ -53,6 +60,12 @@ class RepeatedPlaces {
   [[nodiscard]] std::optional<Occurrence> OccurrenceOf(std::uint32_t place) const;
   [[nodiscard]] std::optional<std::uint32_t> PlaceOf(std::uint32_t work,
                                                      const Occurrence& of) const;
+  // Of a main place.
+  [[nodiscard]] std::optional<RepeatedPlace> RelatedMain(const RepeatedPlace& from,
+                                                         std::uint32_t to) const;
+  // Of another call that does the same: the piece that `piece` is of its own; its last one where it
+  // has fewer.
+  [[nodiscard]] std::uint32_t PieceOf(std::uint32_t main, std::uint32_t piece) const;
 
   const MicroBatches& found_;
   std::int64_t more_;
@@ -63,7 +76,11 @@ class RepeatedPlaces {
     std::size_t step = 0;
   };
   std::vector<Work> works_;
-  std::vector<std::uint32_t> number_;  // by place: among those of its work
+  std::vector<std::uint32_t>
+      number_;  // by main place: among those of its work; others: of its call
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>>
+      pieces_;                                             // further ones, by main place
+  std::vector<std::vector<std::uint64_t>> copies_before_;  // by step and copy
 };
 
 }  // namespace reprise
