@@ -64,6 +64,7 @@ MicroBatchJobs::MicroBatchJobs(const Workload& workload, bool repeat, For use)
       use_(use),
       plan_(PlanRanks(workload)),
       parameters_(CountParameters(workload)),
+      trainable_(CountTrainableParameters(workload)),
       few_(plan_.classes.size()) {}
 
 Result<GeneratedJob> MicroBatchJobs::Generate(std::int64_t micro_batches) {
@@ -72,7 +73,7 @@ Result<GeneratedJob> MicroBatchJobs::Generate(std::int64_t micro_batches) {
     classes_ = std::make_shared<const RankClasses>(std::move(classes));
   }
   const Workload workload = WithMicroBatches(workload_, micro_batches);
-  JobSums sums(workload, plan_, parameters_);
+  JobSums sums(workload, plan_, parameters_, trainable_);
   GeneratedJob job;
   job.folded.classes = classes_;
   for (std::size_t number = 0; number < few_.size(); ++number) {
@@ -91,7 +92,7 @@ Result<GeneratedJob> MicroBatchJobs::Generate(std::int64_t micro_batches) {
 
 Result<GenerateSummary> MicroBatchJobs::Sum(std::int64_t micro_batches) {
   const Workload workload = WithMicroBatches(workload_, micro_batches);
-  JobSums sums(workload, plan_, parameters_);
+  JobSums sums(workload, plan_, parameters_, trainable_);
   for (std::size_t number = 0; number < few_.size(); ++number) {
     REPRISE_ASSIGN(const Class of, ClassOf(number, micro_batches, /*program=*/false));
     sums.Add(of.totals);

@@ -63,7 +63,7 @@ class MicroBatchJobs {
   bool repeat_;
   For use_;
   RankPlan plan_;
-  std::int64_t parameters_;
+  std::int64_t parameters_, trainable_;
   std::shared_ptr<const RankClasses> classes_;
   std::vector<std::optional<Few>> few_;  // by class
   std::int64_t generated_ = 0;

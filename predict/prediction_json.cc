@@ -70,6 +70,10 @@ Json JobJson(const Workload& of) {
   REPRISE_ADD_FIELDS(json, of, schedule, virtual_stages)
   json["recompute"] = Name(of.recompute);
   REPRISE_ADD_FIELDS(json, of, recompute_modules, recompute_layers)
+  json["lora"] = nullptr;  // all parameters are trained
+  if (of.lora) {
+    REPRISE_ADD_FIELDS(json["lora"], *of.lora, rank, targets, dropout)
+  }
   return json;
 }
 

@@ -73,6 +73,10 @@ std::string JobText(const Workload& of) {
       : of.recompute_layers > 0
           ? fmt::format(" of {} a chunk", Counted(of.recompute_layers, "layer"))
           : "");
+  if (of.lora) {
+    text += fmt::format("LoRA            rank {} of {}; no other parameter is trained\n",
+                        of.lora->rank, fmt::join(of.lora->targets, ", "));
+  }
   return text;
 }
 

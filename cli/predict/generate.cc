@@ -46,7 +46,8 @@ Json WholeOrReal(double number) {
 
 Json ToJson(const Workload& w, const GenerateSummary& s) {
   Json json = {{"name", w.name}};
-  REPRISE_ADD_FIELDS(json, s, ranks, classes, nodes, nodes_written, parameters)
+  REPRISE_ADD_FIELDS(json, s, ranks, classes, nodes, nodes_written, parameters,
+                     trainable_parameters)
   json["model_flops"] = WholeOrReal(s.model_flops);
   json["executed_flops"] = WholeOrReal(s.executed_flops);
   REPRISE_ADD_FIELDS(json, s, micro_batches, memory, transfers, files, bytes_on_disk)
@@ -62,9 +63,13 @@ void PrintSummary(const std::string& output, const Workload& w, const GenerateSu
   if (!w.source.empty()) {
     fmt::print("source: {}\n", ShownText(w.source));
   }
-  fmt::print("{:.4g} parameters; a step: {}, {:.4g} model FLOP, {:.4g} executed\n",
-             static_cast<double>(s.parameters), Counted(s.micro_batches, "micro-batch"),
-             s.model_flops, s.executed_flops);
+  fmt::print(
+      "{:.4g} parameters{}; a step: {}, {:.4g} model FLOP, {:.4g} executed\n",
+      static_cast<double>(s.parameters),
+      s.trainable_parameters == s.parameters
+          ? ""
+          : fmt::format(", {:.4g} of them trained", static_cast<double>(s.trainable_parameters)),
+      Counted(s.micro_batches, "micro-batch"), s.model_flops, s.executed_flops);
   fmt::print("\n{:>5} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "stage", "parameters", "gradients",
              "optimizer", "activations", "peak");
   for (const StageMemory& stage : s.memory) {

@@ -1,5 +1,6 @@
 // What a job's step takes in time and memory, from four small jobs of the same layout: one and two
-// layers a stage, one and two micro-batches. Milliseconds each, where the job itself takes seconds.
+// layers a stage (with LoRA two and three), one and two micro-batches. Milliseconds each, where the
+// job itself takes seconds.
 //
 // Both are lines in layers a stage and in micro-batches, with a product of the two. With l layers a
 // stage, n micro-batches, p stages and v chunks a stage:
@@ -38,7 +39,7 @@ class JobEstimator {
   [[nodiscard]] Result<JobEstimate> Estimate(const Workload& workload);
 
  private:
-  // By layers a stage and micro-batches, less 1.
+  // By layers a stage, from the fewest on, and micro-batches, less 1.
   template <typename Number>
   using Grid = Number[2][2];
   struct SmallJobs {
@@ -47,7 +48,7 @@ class JobEstimator {
   };
   // Of a model whose layers are alike.
   [[nodiscard]] Result<JobEstimate> EstimateAlike(const Workload& workload);
-  [[nodiscard]] Result<SmallJobs> Predict(const Workload& one);
+  [[nodiscard]] Result<SmallJobs> Predict(const Workload& one, std::int64_t first);
 
   TargetMachine machine_;
   std::mutex mutex_;

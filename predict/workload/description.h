@@ -11,6 +11,7 @@
 
 #include "core/dtype.h"
 #include "core/enum_names.h"
+#include "predict/workload/lora.h"
 
 namespace reprise {
 
@@ -189,6 +190,7 @@ struct Workload {
   // Recipe for products in 8 bits, in all layers but routers and the head
   // (predict/workload/ops/scaling.cc).
   std::string fp8 = "none";
+  std::optional<Lora> lora;  // none: all parameters are trained
   Recompute recompute = Recompute::kNone;
   // Selective: parts of each layer (kRecomputeModules), in this order; empty: core_attn.
   std::vector<std::string> recompute_modules;

@@ -35,6 +35,7 @@ ParameterStore::ParameterStore(const Workload& workload, Emitter& emitter,
   if (workload_.layout.fsdp) {
     MakeShards();
   } else {
+    PlaceFrozen();
     MakeBuckets();
   }
 }
@@ -52,8 +53,11 @@ void ParameterStore::MakeShards() {
         shape[0] = RoundUp(shape[0], shards) / shards;  // FSDP2 pads the first dimension
         part.parameters.push_back(&parameter);
         part.values.push_back(out_.New(workload_.model.dtype, shape, StorageUse::kParameter));
-        part.gradients.push_back(out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
+        part.gradients.push_back(
+            parameter.frozen ? TensorDesc{}
+                             : out_.New(workload_.GradientType(), shape, StorageUse::kGradient));
         part.shard_elements += ElementCount(shape);
+        part.trained_elements += parameter.frozen ? 0 : ElementCount(shape);
       }
       if (!part.parameters.empty()) {
         sharded[unit->index].push_back(std::move(part));
@@ -77,7 +81,7 @@ void ParameterStore::MakeBuckets() {
       Unit& unit = *units[i];
       bool any = false;
       for (Parameter& parameter : unit.parameters) {
-        any = any || parameter.expert == expert;
+        any = any || (parameter.expert == expert && !parameter.frozen);
       }
       if (!any) {
         continue;
@@ -92,7 +96,7 @@ void ParameterStore::MakeBuckets() {
       Bucket& bucket = buckets.back();
       bucket.units.push_back(i);
       for (Parameter& parameter : unit.parameters) {
-        if (parameter.expert == expert) {
+        if (parameter.expert == expert && !parameter.frozen) {
           bucket.parameters.push_back(&parameter);
           bucket.elements += parameter.elements();
         }
@@ -124,6 +128,16 @@ void ParameterStore::MakeBuckets() {
         parameter->gradient = out_.Part(bucket.gradients, at, parameter->shape);
       }
       at += parameter->elements();
+    }
+  }
+}
+
+void ParameterStore::PlaceFrozen() {
+  for (Unit* unit : units) {
+    for (Parameter& parameter : unit->parameters) {
+      if (parameter.frozen) {
+        parameter.value = out_.New(workload_.model.dtype, parameter.shape, StorageUse::kParameter);
+      }
     }
   }
 }
@@ -197,7 +211,9 @@ void ParameterStore::MakeItems() {
   for (std::vector<ShardedUnit>& parts : sharded) {
     for (ShardedUnit& part : parts) {
       for (std::size_t i = 0; i < part.values.size(); ++i) {
-        add(part.values[i], part.gradients[i]);
+        if (part.gradients[i].IsDefined()) {
+          add(part.values[i], part.gradients[i]);
+        }
       }
     }
   }

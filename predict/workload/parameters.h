@@ -26,14 +26,16 @@ class Unit {
 
   const std::string name;
   const bool is_layer;
-  bool recomputed = false;           // its activations, in the backward pass
+  bool recomputed = false;  // its activations, in the backward pass
+  // Set by its forward pass. False: only frozen parameters, and nothing to train before it.
+  bool has_backward = true;
   std::deque<Parameter> parameters;  // addresses stay
   std::int64_t layer = 0;            // number in the model
   std::size_t index = 0;             // among the rank's units
 };
 using Units = std::vector<std::unique_ptr<Unit>>;
 
-// Parameters whose gradients travel together.
+// Parameters, all of them trained, whose gradients travel together.
 struct Bucket {
   std::vector<Parameter*> parameters;
   std::vector<std::size_t> units;
@@ -56,8 +58,9 @@ struct ShardedUnit {
   std::vector<Parameter*> parameters;
   bool expert = false;
   // Shards: a part of the first dimension; flat where the ranks do not divide it.
-  std::vector<TensorDesc> values, gradients;
+  std::vector<TensorDesc> values, gradients;  // gradients: undefined of what is frozen
   std::int64_t shard_elements = 0;
+  std::int64_t trained_elements = 0;  // those of them that have gradients
   bool issued = false, gathered = false, has_gradient = false;
   TensorDesc whole;
   Issued gathering, reduction;
@@ -106,6 +109,7 @@ class ParameterStore {
   [[nodiscard]] TensorDesc GradientOf(const Parameter& parameter) const;
 
  private:
+  void PlaceFrozen();
   void MakeBuckets();
   void MakeShards();
   void MakeItems();

@@ -21,6 +21,19 @@ Var Tape::Input(const TensorDesc& tensor) {
   return var;
 }
 
+Var Tape::WithGradient(const Var& x) {
+  Var var = x;
+  if (!enabled_ || x.NeedsGradient()) {
+    return var;
+  }
+  var.entry = static_cast<std::int32_t>(entries_.size());
+  var.slot = 0;
+  entries_.push_back({});
+  entries_.back().gradients.resize(1);
+  entries_.back().backward = [](std::vector<Grad>&) { return std::vector<Grad>{}; };
+  return var;
+}
+
 std::vector<Var> Tape::Record(std::string_view name, GradientTargets inputs,
                               std::vector<TensorDesc> results, Backward backward) {
   std::vector<Var> vars(results.size());

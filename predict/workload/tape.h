@@ -19,7 +19,7 @@ struct ScaledTensor {
   TensorDesc values, scale;
 };
 
-// A trainable tensor of one rank: its shard.
+// A tensor of one rank that the model has between steps: its shard.
 struct Parameter {
   std::vector<std::int64_t> shape;
   bool expert = false;      // reduced among the replicas of its experts only
@@ -29,6 +29,8 @@ struct Parameter {
   std::int64_t parts = 1;   // of the whole parameter, one on each tensor-parallel rank
   std::int64_t copies = 1;  // ranks that compute the same product with it
   bool scaled = false;      // its products are in 8 bits, if the job has a recipe for that
+  bool adapter = false;     // of a LoraAdapter
+  bool frozen = false;      // not trained: no gradient, no state of the optimizer
   std::int64_t elements() const { return ElementCount(shape); }
 
   // Set by ParameterStore.
@@ -39,10 +41,17 @@ struct Parameter {
   ScaledTensor scaled_rows, scaled_columns;  // as the step's first micro-batch converted it
 };
 
+// Two matrices whose product is added to that of a linear layer (predict/workload/lora.h).
+struct LoraAdapter {
+  Parameter* down = nullptr;  // (rank, inputs); null: no adapter
+  Parameter* up = nullptr;    // (outputs, rank)
+};
+
 // Of a linear layer, a norm or a convolution.
 struct WeightAndBias {
   Parameter* weight = nullptr;
   Parameter* bias = nullptr;  // null: none
+  LoraAdapter adapter = {};   // of a linear layer
 };
 
 // A tensor that is gathered again for the backward pass in place of being kept.
@@ -91,16 +100,20 @@ struct Var {
   std::shared_ptr<Regathered> regathered;
   std::shared_ptr<Arrival> arrival;
   [[nodiscard]] const std::vector<std::int64_t>& shape() const { return tensor.shape; }
-  [[nodiscard]] bool NeedsGradient() const { return entry >= 0 || parameter != nullptr; }
+  [[nodiscard]] bool NeedsGradient() const {
+    return entry >= 0 || (parameter != nullptr && !parameter->frozen);
+  }
 };
 
 // Where the gradients of an operator's inputs go.
 struct GradientTarget {
   GradientTarget(
       const Var& input)  // NOLINT(google-explicit-constructor): an input is named as it is
-      : entry(input.entry), slot(input.slot), parameter(input.parameter) {}
+      : entry(input.entry),
+        slot(input.slot),
+        parameter(input.NeedsGradient() ? input.parameter : nullptr) {}
   std::int32_t entry, slot;
-  Parameter* parameter;
+  Parameter* parameter;  // null: none that is trained
 };
 struct GradientTargets : std::vector<GradientTarget> {
   using std::vector<GradientTarget>::vector;
@@ -130,6 +143,10 @@ class Tape {
   [[nodiscard]] bool enabled() const { return enabled_; }
   // A tensor that comes from elsewhere; Run leaves its gradient in InputGradient.
   [[nodiscard]] Var Input(const TensorDesc& tensor);
+  // x, or a leaf with its tensor, whose gradient nothing takes. What is computed again in the
+  // backward pass runs backward only if an input of it needs a gradient, so that frameworks ask for
+  // one (Megatron-Bridge, megatron/bridge/peft/recompute.py; peft, enable_input_require_grads).
+  [[nodiscard]] Var WithGradient(const Var& x);
   // `name` is autograd's ("AddmmBackward0"), a literal. Without an input that needs a gradient
   // there is no entry, and results have none.
   std::vector<Var> Record(std::string_view name, GradientTargets inputs,

@@ -11,7 +11,7 @@ GPT = {"family": "gpt", "layers": 4, "hidden": 256, "heads": 8, "ffn": 1024, "vo
        "dtype": "float32", "fused_qkv": False, "batch_first": True, "tied_embeddings": False}
 MOE = {**GPT, "layers": 2, "experts": 8, "top_k": 2, "count_exchange": "all_to_all"}
 SMALL_PRESETS = ("gpt-small", "llama-small", "mixtral-small", "vit-small", "dlrm-small", "qwen3-moe-small", "deepseek-small",
-                 "gpt-oss-small")
+                 "gpt-oss-small", "llama-lora-small")
 # The captures as workloads (traces/README.md has their models).
 CAPTURES = {
     "gloo/gpt_single": {"layout": {}, "batch": {"global": 4, "micro": 4}},
@@ -74,6 +74,10 @@ LAYOUTS = [
     ["qwen3-moe-small", "--zero", "2", "--overlap", "grad,param", "--global-batch", "16", "--micro-batch", "1"],
     ["deepseek-small", "--recompute", "selective", "--recompute-modules", "mlp,shared_experts"],
     ["qwen3-moe-small", "--recompute", "selective", "--recompute-modules", "core_attn,moe"],
+    ["gpt-small", "--tp", "4", "--pp", "1", "--recompute", "full", "--lora", "8"],
+    ["llama-lora-small", "--tp", "1", "--fsdp", "--dp", "4", "--lora-targets", "q_proj,v_proj,up_proj"],
+    ["gpt-small", "--lora", "4", "--lora-targets", "linear_proj"],
+    ["mixtral-small", "--lora", "8", "--lora-targets", "linear_qkv,linear_proj"],
 ]
 
 
@@ -113,18 +117,18 @@ class Generate(program.ProgramTest):
 
     def test_models_of_transformers_against_captures(self):
         """By their config.json. Norms and rotations are other operators there, and rows of gates are of products of their own."""
-        for name in "qwen3_moe", "deepseek_v3":
+        for name, options in (("qwen3_moe", []), ("deepseek_v3", []), ("llama_lora", ["--lora", "8", "--lora-targets", "q_proj,v_proj"])):
             with self.subTest(name):
                 captured, generated = self.convert(f"transformers/{name}"), self.dir / f"generated_{name}"
                 self.run_program("generate", program.TRACES / "transformers" / name / "config.json", "--sequence", 64, "--global-batch", 4,
-                                 "--micro-batch", 4, "-o", generated)
+                                 "--micro-batch", 4, *options, "-o", generated)
                 flops = []
                 for source in captured, generated:
                     out = self.dir / "nodes.json"
                     self.run_program("export", source, "--to", "json", "-o", out, "--force")
                     flops.append(self.product_flops(out))
                 self.assertEqual(*flops)
-                self.assertGreater(flops[0], 1e9)
+                self.assertGreater(flops[0], 1e9 if not options else 1e8)
 
     def product_flops(self, path):
         """2 m k n of all products of two matrices, or of the rows of one with those of its expert."""
@@ -192,6 +196,31 @@ class Generate(program.ProgramTest):
                                 "--recompute-modules", "mlp,core_attn").stdout
         self.assertIn("recompute selective of core_attn, mlp", text)
 
+    def test_adapters(self):
+        job = ["generate", "llama-small", "-o", self.dir / "x", "--force"]
+        for options, code, message in (
+                (["--lora", "8"], 2, '"overlap" has tp'),
+                (["--lora", "65", "--overlap", "none"], 2, "--lora is 65; expected 1 to 64"),
+                (["--lora", "1", "--overlap", "none"], 2, "tensor parallelism of 2 does not divide --lora of 1"),
+                (["--lora", "8", "--lora-targets", "q_porj"], 2, "did you mean q_proj?"),
+                (["--lora-targets", "q_proj"], 2, "give --lora, too")):
+            self.assertIn(message, self.run_program(*job, *options, expect=code).stderr)
+        described = self.describe("experts", {"model": MOE, "batch": {"global": 4, "micro": 1}, "lora": {"rank": 4}})
+        self.assertIn("is a matrix of each expert", self.run_program("generate", described, "-o", self.dir / "x", expect=BAD_INPUT).stderr)
+        trained = 2 * 8 * (64 + 128 + 64 + 64)  # two layers; to queries, keys and values, and back
+        options = ["--lora", "8", "--lora-targets", "linear_qkv,linear_proj", "--overlap", "grad"]
+        summary = self.run_json(*job, *options)
+        self.assertEqual(summary["trainable_parameters"], trained)
+        facts = json.loads((self.dir / "x" / "job.json").read_text())
+        self.assertEqual(facts["trainable_parameters"], trained)
+        self.assertEqual(facts["parameters"], summary["parameters"])
+        self.assertIn(f"{trained:.4g} of them trained", self.run_program(*job, *options).stdout)
+        predict = ["predict", "llama-small", "--machine", "h100-hgx", *options]
+        self.assertEqual(self.run_json(*predict)["job"]["lora"],
+                         {"rank": 8, "targets": ["linear_qkv", "linear_proj"], "dropout": 0})
+        self.assertIn("rank 8 of linear_qkv, linear_proj", self.run_program(*predict).stdout)
+        self.assertIsNone(self.run_json("predict", "llama-small", "--machine", "h100-hgx")["job"]["lora"])
+
     def test_zero_is_one_choice(self):
         job = ["predict", "gpt-small", "--machine", "h100-hgx", "--tp", "1", "--pp", "1", "--dp", "4", "--global-batch", "32"]
         for stage, option in (("1", "--distributed-optimizer"), ("3", "--fsdp")):
@@ -242,6 +271,9 @@ class Generate(program.ProgramTest):
             named = self.dir / "named"
             self.run_program("generate", "gpt-small", "-o", named, "--force", "--name", preset["name"])
             self.assertEqual(self.run_json("audit", named)["findings"], [], preset["name"])
+        self.run_program("generate", "llama-small", "-o", self.dir / "parts", "--overlap", "none", "--lora", "8",
+                         "--lora-targets", "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj")
+        self.assertEqual(self.run_json("audit", self.dir / "parts")["findings"], [])
         # A software stack of one's own is a path.
         self.run_program("generate", "gpt-small", "-o", self.dir / "own", "--stack", "/home/somebody/secret.json")
         findings = self.run_json("audit", self.dir / "own", expect=CHECK_FAILED)["findings"]

@@ -112,6 +112,9 @@ TEST(Estimates, AreNearTheSimulatedJobAndNotAboveIt) {
       {{"tp", "8"}, {"pp", "1"}, {"micro-batch", "4"}},
       {{"tp", "2"}, {"pp", "8"}, {"schedule", "interleaved:4"}},
       {{"tp", "2"}, {"pp", "2"}, {"fsdp", "on"}},
+      {{"tp", "2"}, {"pp", "4"}, {"lora", "16"}},
+      {{"tp", "1"}, {"pp", "1"}, {"fsdp", "on"}, {"recompute", "full"}, {"lora", "16"}},
+      {{"tp", "4"}, {"pp", "1"}, {"lora", "8"}, {"lora-targets", "linear_proj"}},
       {{"tp", "2"}, {"pp", "3"}, {"layers-per-stage", "11+11+10"}, {"ranks", "12"}}};
   JobEstimator estimator(Machine());
   for (const auto& options : cases) {
@@ -144,7 +147,8 @@ TEST(Estimates, AreNearTheSimulatedJobAndNotAboveIt) {
 
 // What a search leaves out is none of the best: all layouts simulated.
 TEST(Searches, FindTheFastestOfAll) {
-  for (const char* const what : {"gpt-small", "mixtral-small", "dlrm-small", "gpt-oss-small"}) {
+  for (const char* const what :
+       {"gpt-small", "mixtral-small", "dlrm-small", "gpt-oss-small", "llama-lora-small"}) {
     JobOptions job = Job(what, 4);
     job.recompute = "none";
     const TargetMachine machine = Machine();

@@ -34,6 +34,8 @@ std::vector<GeneratedJob> JobsOfReplicas() {
       {"llama-small", {{"tp", "2"}, {"sp", "on"}}},
       {"llama-small", {{"recompute", "full"}}},
       {"llama-small", {{"fp8", "delayed"}}},
+      {"llama-lora-small", {}},
+      {"llama-lora-small", {{"tp", "1"}, {"sp", "off"}, {"lora-targets", "q_proj+v_proj"}}},
       {"vit-small", {}},
       {"qwen3-moe-small", {{"ep", "2"}}},
       {"mixtral-small", {{"ep", "2"}}},

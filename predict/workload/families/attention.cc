@@ -1,6 +1,9 @@
 // Attention with heads of queries, keys and values.
+#include <tuple>
+
 #include "predict/workload/families/layer_parts.h"
 #include "predict/workload/ops/model_operators.h"
+#include "predict/workload/parallel/adapters.h"
 #include "predict/workload/parallel/tensor.h"
 
 namespace reprise {
@@ -18,12 +21,22 @@ class HeadAttention final : public LayerPart {
     const auto columns = [&](std::int64_t rows) {
       return NewLinear(unit, w, rows, m.hidden, Division::kColumns, bias);
     };
+    const auto adapter = [&](std::string_view target, std::int64_t rows) {
+      return NewAdapter(unit, w, target, rows, m.hidden, Division::kColumns);
+    };
     if (m.fused_qkv) {
       qkv_ = columns(queries + 2 * keys);
+      qkv_.adapter = adapter(kLoraQkv, queries + 2 * keys);
     } else {
       q_ = columns(queries);
       k_ = columns(keys);
       v_ = columns(keys);
+    }
+    for (const auto& [part, target, rows] :
+         {std::tuple(&q_, kLoraQuery, queries), std::tuple(&k_, kLoraKey, keys),
+          std::tuple(&v_, kLoraValue, keys)}) {
+      const bool all = !m.fused_qkv && w.lora && w.lora->Has(kLoraQkv);
+      part->adapter = adapter(all ? kLoraQkv : target, rows);
     }
     if (m.qk_norm) {
       q_norm_ = NewHeadNorm(unit, w);
@@ -34,6 +47,7 @@ class HeadAttention final : public LayerPart {
       sinks_->parts = t;
     }
     out_ = NewLinear(unit, w, m.hidden, queries, Division::kRows, m.out_bias.value_or(m.bias));
+    out_.adapter = NewAdapter(unit, w, kLoraProj, m.hidden, queries, Division::kRows);
   }
 
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override {
@@ -43,11 +57,13 @@ class HeadAttention final : public LayerPart {
     std::vector<Var> qkv;
     if (m.fused_qkv) {
       const std::int64_t keys = m.kv_heads / t * m.head_size;
-      qkv = Split(b, Linear(b, n, *qkv_.weight, qkv_.bias, true),
+      const Var all = Linear(b, n, *qkv_.weight, qkv_.bias, true);
+      qkv = Split(b, WithColumnAdapter(b, all, x, n, qkv_.adapter),
                   {m.heads / t * m.head_size, keys, keys});
     }
     const auto project = [&](std::size_t i, const WeightAndBias& own) {
-      return m.fused_qkv ? qkv[i] : Linear(b, n, *own.weight, own.bias, true);
+      const Var y = m.fused_qkv ? qkv[i] : Linear(b, n, *own.weight, own.bias, true);
+      return WithColumnAdapter(b, y, x, n, own.adapter);
     };
     const auto heads_first = [&](const Var& y, std::int64_t heads, Parameter* norm, bool turned) {
       std::vector<std::int64_t> shape = y.shape();
@@ -77,7 +93,7 @@ class HeadAttention final : public LayerPart {
   }
 
   std::int64_t window_;
-  WeightAndBias qkv_, q_, k_, v_;  // fused, or apart
+  WeightAndBias qkv_, q_, k_, v_;  // fused, or apart; adapters of parts of a fused one
   Parameter *q_norm_ = nullptr, *k_norm_ = nullptr, *sinks_ = nullptr;
   WeightAndBias out_;
 };

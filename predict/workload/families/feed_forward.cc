@@ -1,6 +1,9 @@
 // Feed-forward blocks: dense, or a router with experts, and what every token takes beside them.
+#include <array>
+
 #include "predict/workload/families/layer_parts.h"
 #include "predict/workload/ops/model_operators.h"
+#include "predict/workload/parallel/adapters.h"
 #include "predict/workload/parallel/tensor.h"
 
 namespace reprise {
@@ -18,11 +21,24 @@ ExpertWeights NewBlock(Unit& unit, const Workload& w, std::int64_t inner) {
 class DenseBlock final : public LayerPart {
  public:
   DenseBlock(Unit& unit, const Workload& w)
-      : weights_(NewBlock(unit, w, w.model.dense_ffn > 0 ? w.model.dense_ffn : w.model.ffn)) {}
+      : weights_(NewBlock(unit, w, w.model.dense_ffn > 0 ? w.model.dense_ffn : w.model.ffn)) {
+    const std::int64_t hidden = w.model.hidden;
+    const std::int64_t rows = weights_.up.weight->shape[0];
+    const auto of_columns = [&](std::string_view target, std::int64_t outputs) {
+      return NewAdapter(unit, w, target, outputs, hidden, Division::kColumns);
+    };
+    weights_.up.adapter = of_columns(kLoraFc1, rows);
+    halves_[0] = of_columns(kLoraGate, rows / 2);
+    halves_[1] = of_columns(kLoraUp, rows / 2);
+    weights_.down.adapter =
+        NewAdapter(unit, w, kLoraFc2, hidden, weights_.down.weight->shape[1], Division::kRows);
+  }
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override {
     return ComputeModule(b, kDenseBlock, {x}, [&b, this](const std::vector<Var>& in) {
       const Var n = EnterTensorParallel(b, in[0], true);
-      return LastLinear(b, UpAndActivation(b, n, weights_), weights_.down);
+      const Var up = WithColumnAdapter(b, Linear(b, n, *weights_.up.weight, weights_.up.bias, true),
+                                       in[0], n, weights_.up.adapter);
+      return LastLinear(b, Activated(b, up, in[0], n), weights_.down);
     });
   }
   [[nodiscard]] Parameter* BiasLeft(const Workload& w) const override {
@@ -30,7 +46,18 @@ class DenseBlock final : public LayerPart {
   }
 
  private:
+  [[nodiscard]] Var Activated(Builder& b, const Var& up, const Var& x, const Var& n) const {
+    if (halves_[0].down == nullptr && halves_[1].down == nullptr) {
+      return Activation(b, up);
+    }
+    const std::int64_t half = up.shape().back() / 2;
+    const std::vector<Var> parts = Split(b, up, {half, half});
+    return GatedActivation(b, WithColumnAdapter(b, parts[0], x, n, halves_[0]),
+                           WithColumnAdapter(b, parts[1], x, n, halves_[1]));
+  }
+
   ExpertWeights weights_;
+  std::array<LoraAdapter, 2> halves_;  // of a gated block's up, if they have their own
 };
 
 class ExpertBlock final : public LayerPart {

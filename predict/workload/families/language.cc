@@ -22,6 +22,11 @@ Units LanguageUnits(const Workload& w, const ModelPart& part, const Place& /*pla
   if (part.last && !w.layers_only) {
     units.push_back(std::make_unique<LanguageHead>(w, shared));
   }
+  for (const auto& unit : units) {
+    for (Parameter& parameter : unit->parameters) {
+      parameter.frozen = w.lora && !parameter.adapter;
+    }
+  }
   return units;
 }
 

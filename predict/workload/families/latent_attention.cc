@@ -31,6 +31,7 @@ class LatentAttention final : public LayerPart {
     kv_up_ = up(heads * (m.head_size - m.rotary_size + m.value_size), m.kv_rank, false);
     out_ = NewLinear(unit, w, m.hidden, heads * m.value_size, Division::kRows,
                      m.out_bias.value_or(m.bias));
+    out_.adapter = NewAdapter(unit, w, kLoraProj, m.hidden, heads * m.value_size, Division::kRows);
   }
 
   [[nodiscard]] Var Forward(Builder& b, const Var& x) override {

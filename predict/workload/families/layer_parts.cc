@@ -1,6 +1,7 @@
 #include "predict/workload/families/layer_parts.h"
 
 #include "predict/workload/ops/model_operators.h"
+#include "predict/workload/parallel/adapters.h"
 #include "predict/workload/parallel/context.h"
 #include "predict/workload/parallel/tensor.h"
 
@@ -19,6 +20,24 @@ WeightAndBias NewLinear(Unit& unit, const Workload& w, std::int64_t rows, std::i
     made.bias = unit.NewParameter({rows});
     made.bias->parts = division == Division::kColumns ? l.tp : 1;
     made.bias->tp_sum = division != Division::kColumns && l.sequence_parallel;
+  }
+  return made;
+}
+
+LoraAdapter NewAdapter(Unit& unit, const Workload& w, std::string_view target, std::int64_t rows,
+                       std::int64_t columns, Division division) {
+  if (!w.lora || !w.lora->Has(target)) {
+    return {};
+  }
+  const std::int64_t t = w.layout.tp;
+  const std::int64_t rank = w.lora->rank;
+  const LoraAdapter made =
+      division == Division::kColumns
+          ? LoraAdapter{unit.NewParameter({rank / t, columns}), unit.NewParameter({rows, rank})}
+          : LoraAdapter{unit.NewParameter({rank, columns}), unit.NewParameter({rows / t, rank})};
+  for (Parameter* one : {made.down, made.up}) {
+    one->adapter = true;
+    one->parts = t;
   }
   return made;
 }
@@ -58,7 +77,14 @@ Var LayerBody::Forward(Builder& b, const Var& x) {
 
 Var ComputeModule(Builder& b, std::string_view module, const std::vector<Var>& inputs,
                   const std::function<Var(const std::vector<Var>&)>& function) {
-  return b.workload.Recomputes(module) ? Checkpoint(b, inputs, function) : function(inputs);
+  if (!b.workload.Recomputes(module)) {
+    return function(inputs);
+  }
+  std::vector<Var> given = inputs;
+  if (module == kDenseBlock) {  // the others have no adapters
+    given[0] = b.tape->WithGradient(given[0]);
+  }
+  return Checkpoint(b, given, function);
 }
 
 Var TurnByPosition(Builder& b, const Var& x, std::int64_t size) {
@@ -104,8 +130,9 @@ Var AttentionOfHeads(Builder& b, const Var& q, const Var& k, const Var& v, std::
 }
 
 Var LastLinear(Builder& b, const Var& x, const WeightAndBias& weights) {
-  return b.layout().tp == 1 ? Linear(b, x, *weights.weight, weights.bias)
-                            : LinearAndLeave(b, x, *weights.weight);
+  const Var y = b.layout().tp == 1 ? Linear(b, x, *weights.weight, weights.bias)
+                                   : LinearAndLeave(b, x, *weights.weight);
+  return WithRowAdapter(b, y, x, weights.adapter);
 }
 
 }  // namespace reprise

@@ -17,6 +17,9 @@ enum class Division : std::uint8_t { kColumns, kRows, kWhole };
 // `rows` by `columns`: this rank's. With a bias: divided with the columns, else added whole.
 [[nodiscard]] WeightAndBias NewLinear(Unit& unit, const Workload& workload, std::int64_t rows,
                                       std::int64_t columns, Division division, bool bias);
+// An adapter of such a matrix, if the job has one for `target` (kLoraTargets); else none.
+[[nodiscard]] LoraAdapter NewAdapter(Unit& unit, const Workload& workload, std::string_view target,
+                                     std::int64_t rows, std::int64_t columns, Division division);
 // A norm of the family's kind over `size` numbers; without a bias: RMS norm. `whole`: what it takes
 // is a part of the sequence where that is divided, of every head.
 [[nodiscard]] WeightAndBias NewNorm(Unit& unit, const Workload& workload, std::int64_t size);

@@ -43,6 +43,13 @@ void VisitFacts(Facts& facts, const Visitor& visit) {
   visit("micro_batch", facts.micro_batch);
 }
 
+// Sets of earlier versions lack them.
+template <typename Facts, typename Visitor>
+void VisitCounts(Facts& facts, const Visitor& visit) {
+  visit("parameters", facts.parameters);
+  visit("trainable_parameters", facts.trainable_parameters);
+}
+
 }  // namespace
 
 std::int64_t JobFacts::PeakBytes() const {
@@ -57,6 +64,8 @@ JobFacts FactsOf(const Workload& workload, const GenerateSummary& summary) {
   return {.ranks = summary.ranks,
           .samples = workload.global_batch,
           .tokens = workload.model.vocab > 0 ? workload.global_batch * workload.model.sequence : 0,
+          .parameters = summary.parameters,
+          .trainable_parameters = summary.trainable_parameters,
           .dtype = workload.model.dtype,
           .model_flops = summary.model_flops,
           .executed_flops = summary.executed_flops,
@@ -75,6 +84,11 @@ std::string JobFactsText(const JobFacts& facts) {
     }
   }
   VisitFacts(facts, [&json](const char* name, const auto& value) { json[name] = value; });
+  VisitCounts(facts, [&json](const char* name, const auto& value) {
+    if (value) {
+      json[name] = *value;
+    }
+  });
   json["memory"] = FactsJson::array();
   for (const ClassMemory& memory : facts.memory) {
     FactsJson row;
@@ -95,6 +109,11 @@ Result<JobFacts> ParseJobFacts(std::string_view text, const std::string& origin)
     facts.stack = json.value("stack", "");
     facts.model = json.value("model", "");
     VisitFacts(facts, [&json](const char* name, auto& value) { json.at(name).get_to(value); });
+    VisitCounts(facts, [&json](const char* name, auto& value) {
+      if (json.contains(name)) {
+        value = json.at(name).template get<std::int64_t>();
+      }
+    });
     for (const FactsJson& row : json.at("memory")) {
       VisitMemory(facts.memory.emplace_back(),
                   [&row](const char* name, auto& value) { row.at(name).get_to(value); });

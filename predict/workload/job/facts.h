@@ -27,6 +27,8 @@ struct JobFacts {
   std::int64_t ranks = 0;
   std::int64_t samples = 0;  // sequences, images, samples
   std::int64_t tokens = 0;   // 0: no model of language
+  // Of the whole model; none: of a set that does not say it.
+  std::optional<std::int64_t> parameters, trainable_parameters;
   DType dtype = DType::kUnknown;
   double model_flops = 0, executed_flops = 0;  // docs/definitions.md
   std::int64_t micro_batch = 0;

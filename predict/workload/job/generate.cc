@@ -1,6 +1,7 @@
 #include "predict/workload/job/generate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -46,7 +47,7 @@ class Generator {
       : request_(request),
         w_(request.workload),
         plan_(PlanRanks(w_)),
-        sums_(w_, plan_, CountParameters(w_)) {}
+        sums_(w_, plan_, CountParameters(w_), CountTrainableParameters(w_)) {}
 
   Result<GenerateSummary> Run() {
     const auto ranks = static_cast<std::uint64_t>(w_.layout.ranks());
@@ -174,13 +175,14 @@ TraceMetadata HeaderOf(const Workload& w, const Program& program, std::uint64_t 
 std::string SourceText(const Workload& w) {
   const Layout& l = w.layout;
   return fmt::format(
-      "reprise generate {}: tp {} cp {} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}; no times",
+      "reprise generate {}: tp {} cp {} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}{}; no times",
       w.name, l.tp, l.cp, l.dp, l.pp, l.ep,
       l.shards > 0 ? fmt::format(" fsdp {}", l.shards)
       : l.fsdp     ? " fsdp"
                    : "",
       l.sequence_parallel ? " sequence parallel" : "", w.global_batch, w.micro_batch, w.schedule,
-      w.virtual_stages > 1 ? fmt::format(":{}", w.virtual_stages) : "");
+      w.virtual_stages > 1 ? fmt::format(":{}", w.virtual_stages) : "",
+      w.lora ? fmt::format(", LoRA {} of {}", w.lora->rank, fmt::join(w.lora->targets, ", ")) : "");
 }
 
 Result<ClassProgram> GenerateClass(const Workload& w, const RankPlan& plan, std::size_t number,
@@ -204,12 +206,14 @@ Result<ClassProgram> GenerateClass(const Workload& w, const RankPlan& plan, std:
   }
 }
 
-JobSums::JobSums(const Workload& workload, const RankPlan& plan, std::int64_t parameters)
+JobSums::JobSums(const Workload& workload, const RankPlan& plan, std::int64_t parameters,
+                 std::int64_t trainable)
     : workload_(workload), plan_(plan) {
   summary_.ranks = workload.layout.ranks();
   summary_.classes = static_cast<std::int64_t>(plan.classes.size());
   summary_.micro_batches = workload.micro_batches();
   summary_.parameters = parameters;
+  summary_.trainable_parameters = trainable;
 }
 
 void JobSums::Add(const Totals& totals) {
@@ -295,7 +299,9 @@ Result<RankClasses> ClassesOfRanks(const Workload& workload, const RankPlan& pla
                              plan.roles);
 }
 
-std::int64_t CountParameters(const Workload& w) {
+namespace {
+
+std::int64_t CountThose(const Workload& w, bool (*counts)(const Parameter& parameter)) {
   const ModelFamily& family = *FindFamily(w.model.family);
   const std::vector<std::int64_t> layers = w.LayersOfChunks();
   std::int64_t sum = 0;
@@ -310,7 +316,7 @@ std::int64_t CountParameters(const Workload& w) {
       for (const auto& unit : family.units(w, part, {.dp = expert})) {
         for (const Parameter& parameter : unit->parameters) {
           const bool again = parameter.tied && !part.first;
-          if ((expert == 0 || parameter.expert) && !again) {
+          if ((expert == 0 || parameter.expert) && !again && counts(parameter)) {
             sum += parameter.elements() * parameter.parts;
           }
         }
@@ -318,6 +324,16 @@ std::int64_t CountParameters(const Workload& w) {
     }
   }
   return sum;
+}
+
+}  // namespace
+
+std::int64_t CountParameters(const Workload& w) {
+  return CountThose(w, [](const Parameter&) { return true; });
+}
+
+std::int64_t CountTrainableParameters(const Workload& w) {
+  return CountThose(w, [](const Parameter& parameter) { return !parameter.frozen; });
 }
 
 Result<GenerateSummary> Generate(const GenerateRequest& request) {

@@ -20,6 +20,8 @@ namespace reprise {
 
 // Bad input: the first rule that the workload breaks.
 [[nodiscard]] Status CheckWorkload(const Workload& workload);
+// Its part about low-rank adapters.
+[[nodiscard]] Status CheckLora(const Workload& workload);
 
 // Sets num_ops and tensor_bytes of a work node; it may change nothing else. None: unknown.
 using NodeCosts = std::function<void(Node& node)>;
@@ -47,8 +49,8 @@ struct TransferRow {
 
 struct GenerateSummary {
   std::int64_t ranks = 0, classes = 0;
-  std::int64_t nodes = 0, nodes_written = 0;  // of all ranks; in the files
-  std::int64_t parameters = 0;
+  std::int64_t nodes = 0, nodes_written = 0;              // of all ranks; in the files
+  std::int64_t parameters = 0, trainable_parameters = 0;  // of the whole model
   // Of a step of the whole job, mean of the steps. Doubles: a large job's do not fit 64 bits. Exact
   // below 2^53.
   double model_flops = 0, executed_flops = 0;
@@ -70,8 +72,9 @@ struct RankPlan {
 // The same as a written set has it. `suffix` follows ".et" in the names of its files.
 [[nodiscard]] Result<RankClasses> ClassesOfRanks(const Workload& workload, const RankPlan& plan,
                                                  std::string_view suffix = {});
-// Trainable numbers of the whole model, each once.
+// Of the whole model, each number once.
 [[nodiscard]] std::int64_t CountParameters(const Workload& workload);
+[[nodiscard]] std::int64_t CountTrainableParameters(const Workload& workload);
 
 // A line that says what a generated trace is of: TraceMetadata::source.
 [[nodiscard]] std::string SourceText(const Workload& workload);
@@ -88,8 +91,9 @@ struct ClassProgram {
 // Sums of a job, from those of its classes in the order of the plan.
 class JobSums {
  public:
-  // Both must outlive it. `parameters`: CountParameters.
-  JobSums(const Workload& workload, const RankPlan& plan, std::int64_t parameters);
+  // Both must outlive it. The numbers: CountParameters, CountTrainableParameters.
+  JobSums(const Workload& workload, const RankPlan& plan, std::int64_t parameters,
+          std::int64_t trainable);
   void Add(const Totals& of_class);
   [[nodiscard]] GenerateSummary Finish();
 

@@ -38,6 +38,9 @@ std::string WhyNoRecompute(const JobOptions& /*options*/, const Workload& w) {
                "more; take full"
              : "";
 }
+std::string WhyNoLoraTargets(const JobOptions& /*options*/, const Workload& w) {
+  return w.lora ? "" : "says which layers have adapters, and the job trains none; give --lora, too";
+}
 std::string WhyNoExperts(const JobOptions& options, const Workload& w) {
   return IsDlrm(w) && options.ep.value_or(w.layout.dp) != w.layout.dp
              ? fmt::format(
@@ -88,6 +91,7 @@ const std::vector<EffectOfOption>& AllEffects() {
       {"seed", {"routing"}, WhyNoSeed},
       {"sequence", {}, WhyNoSequence},
       {"recompute", {"cp"}, WhyNoRecompute},
+      {"lora-targets", {"lora"}, WhyNoLoraTargets},
       {"ep", {"dp", "ranks"}, WhyNoExperts},
       {"shards", {"fsdp", "zero", "dp", "ranks", "tp", "pp", "cp"}, WhyNoShards},
       {"distributed-optimizer", {"fsdp"}, WhyNoDistributedOptimizer},

@@ -51,7 +51,8 @@ std::string AsOptions(const JobOptions& options, std::string message) {
         std::pair("layout.ep", "ep"), std::pair("layout.cp", "cp"),
         std::pair("sequence", "sequence"), std::pair("steps", "steps"), std::pair("zero", "zero"),
         std::pair("recompute_modules", "recompute-modules"),
-        std::pair("recompute_layers", "recompute-layers")}) {
+        std::pair("recompute_layers", "recompute-layers"), std::pair("lora.rank", "lora"),
+        std::pair("lora.targets", "lora-targets")}) {
     const std::string quoted = fmt::format("\"{}\"", field);
     const std::size_t at = message.find(quoted);
     if (given.contains(option) && at != std::string::npos) {
@@ -129,6 +130,17 @@ Status ApplyStep(const JobOptions& options, Workload& w) {
     w.recompute_modules.clear();  // they were of the description's
   }
   w.recompute_layers = options.recompute_layers.value_or(w.recompute_layers);
+  if (options.lora) {
+    w.lora = w.lora.value_or(Lora{});
+    w.lora->rank = *options.lora;
+  }
+  if (options.lora_targets) {
+    Lora lora = w.lora.value_or(Lora{});
+    REPRISE_TRY(AsUsage(SetLoraTargets(*options.lora_targets, lora)));
+    if (w.lora) {  // without adapters the option has no effect (CheckEffects)
+      w.lora = std::move(lora);
+    }
+  }
   if (options.dtype) {
     REPRISE_TRY(AsUsage(SetDType(*options.dtype, w)));
   }
@@ -193,6 +205,12 @@ std::span<const JobOption> AllJobOptions() {
       {"recompute-modules", kStep,
        "selective recomputation of these: core_attn, mlp, moe, shared_experts (default: core_attn)",
        &F::recompute_modules},
+      {"lora", kStep,
+       "train low-rank adapters of this rank alone (LoRA), and none of the model's weights",
+       &F::lora},
+      {"lora-targets", kStep,
+       "linear layers with adapters (default: linear_qkv, linear_proj, linear_fc1, linear_fc2)",
+       &F::lora_targets},
       {"overlap", kStep, "transfers beside computation: tp, grad, param, or none", &F::overlap},
       {"dtype", kStep, "bfloat16, float16 or float32", &F::dtype},
       {"fp8", kStep,

@@ -139,6 +139,23 @@ Result<std::vector<std::string>> ReadNames(std::string_view field, std::string_v
   return names;
 }
 
+Status ReadLora(const WorkloadJson& json, Workload& w) {
+  Lora lora;
+  REPRISE_TRY(ReadFields(json, "\"lora\"",
+                         {Number("rank", lora.rank),
+                          {"targets",
+                           [&lora](const WorkloadJson& value) -> Status {
+                             REPRISE_ASSIGN(
+                                 const std::vector<std::string> names,
+                                 ReadNames("targets", R"(a list of "linear_qkv", "linear_proj", …)",
+                                           value));
+                             return SetLoraTargets(names, lora);
+                           }},
+                          Real("dropout", lora.dropout, 0, 0.99)}));
+  w.lora = std::move(lora);
+  return {};
+}
+
 Status ReadTop(const WorkloadJson& json, Workload& w) {
   std::int64_t seed = 0;
   const WorkloadField seed_field = Number("seed", seed);
@@ -156,6 +173,7 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
           return ReadFields(value, "\"batch\"",
                             {Number("global", w.global_batch), Number("micro", w.micro_batch)});
         }},
+       {"lora", [&w](const WorkloadJson& value) { return ReadLora(value, w); }},
        Text("schedule", [&w](const std::string& text) { return SetSchedule(text, w); }),
        Number("recompute_layers", w.recompute_layers),
        Text("fp8", [&w](const std::string& text) { return SetFp8(text, w); }),

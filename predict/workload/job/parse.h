@@ -34,6 +34,8 @@ struct Preset {
 [[nodiscard]] Status SetRouting(const std::string& text, Workload& workload);
 // "none", or a recipe.
 [[nodiscard]] Status SetFp8(const std::string& text, Workload& workload);
+// Names of kLoraTargets, first or second ones.
+[[nodiscard]] Status SetLoraTargets(const std::vector<std::string>& names, Lora& lora);
 // 0 to 3: Layout::zero.
 [[nodiscard]] Status SetZero(std::int64_t stage, Layout& layout);
 [[nodiscard]] Status SetDType(const std::string& text, Workload& workload);

@@ -100,6 +100,30 @@ Status SetFp8(const std::string& text, Workload& w) {
   return {};
 }
 
+Status SetLoraTargets(const std::vector<std::string>& names, Lora& lora) {
+  std::vector<std::string> known;
+  for (const LoraTarget& target : kLoraTargets) {
+    known.emplace_back(target.name);
+    known.emplace_back(target.also);
+  }
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) == known.end()) {
+      return BadInput(fmt::format("LoRA target \"{}\"; expected {}{}", name, fmt::join(known, ", "),
+                                  DidYouMean(name, known)));
+    }
+  }
+  lora.targets.clear();
+  for (const LoraTarget& target : kLoraTargets) {  // in their order, once
+    const bool given = std::ranges::any_of(names, [&target](const std::string& name) {
+      return name == target.name || name == target.also;
+    });
+    if (given) {
+      lora.targets.emplace_back(target.name);
+    }
+  }
+  return {};
+}
+
 Status SetZero(std::int64_t stage, Layout& l) {
   if (stage < 0 || stage > 3) {
     return BadInput(

@@ -173,17 +173,22 @@ TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
   return whole;
 }
 
-Var Program::RunUnit(Unit& unit, const Var& x) {
+Var Program::RunUnit(Unit& unit, const Var& given) {
   Builder& b = builder_;
   const bool in_layer = unit.is_layer;
   const auto after_backward = [this, &unit] {
-    CallHooks(&Parallelism::after_unit, unit, true);
+    if (unit.has_backward) {
+      CallHooks(&Parallelism::after_unit, unit, true);
+    }
     out_.facts.in_layer = false;
   };
   const auto before_backward = [this, &unit, in_layer] {
     out_.facts.in_layer = in_layer;
-    CallHooks(&Parallelism::before_unit, unit, true);
+    if (unit.has_backward) {
+      CallHooks(&Parallelism::before_unit, unit, true);
+    }
   };
+  const Var x = unit.recomputed ? b.tape->WithGradient(given) : given;
   out_.facts.in_layer = in_layer;
   b.Op();
   CallHooks(&Parallelism::before_unit, unit, false);
@@ -194,6 +199,7 @@ Var Program::RunUnit(Unit& unit, const Var& x) {
     return unit.Forward(b, in[0]);
   };
   Var result = unit.recomputed ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
+  unit.has_backward = result.NeedsGradient();
   b.tape->RecordHook(before_backward);
   CallHooks(&Parallelism::after_unit, unit, false);
   out_.facts.in_layer = false;

@@ -45,7 +45,7 @@ class Program {
   [[nodiscard]] Status RunStep();
   void Forward(const Pass& pass);
   void Backward(const Pass& pass, bool last);
-  [[nodiscard]] Var RunUnit(Unit& unit, const Var& x);
+  [[nodiscard]] Var RunUnit(Unit& unit, const Var& given);
   void SendTo(std::int64_t chunk_number, bool forward, const TensorDesc& tensor);
   [[nodiscard]] TensorDesc ReceiveFrom(std::int64_t chunk_number, bool forward);
   [[nodiscard]] std::string GroupOf(bool forward) const;

@@ -319,6 +319,7 @@ Status CheckWorkload(const Workload& w) {
   REPRISE_TRY(CheckStages(w));
   REPRISE_TRY(CheckFp8(w));
   REPRISE_TRY(CheckRecompute(w));
+  REPRISE_TRY(CheckLora(w));
   REPRISE_TRY(FindSchedule(w.schedule)->check(w));
   if (w.micro_batches() * w.virtual_stages > kMaxPasses) {
     return BadInput(fmt::format("{} a step; at most {} can be written",

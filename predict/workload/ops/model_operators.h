@@ -46,6 +46,8 @@ Var Sigmoid(Builder& b, const Var& x);
 // Between the two matrices of a feed-forward block, as the model has it. The halves of a gated
 // block are its gate and what that multiplies.
 Var Activation(Builder& b, const Var& up);
+// Of the two halves.
+Var GatedActivation(Builder& b, const Var& first, const Var& second);
 // x unchanged if p is 0.
 Var Dropout(Builder& b, const Var& x, double p);
 // Of the last dimension, in the type of x.

@@ -71,6 +71,13 @@ Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias) {
                   {x, Var{.parameter = &weight}, Var{.parameter = &bias}}, result,
                   [&b, input, mean, rstd, normalized, &weight, &bias](const TensorDesc& gradient) {
                     const TensorDesc dx = b.NewLike(input);
+                    if (weight.frozen && bias.frozen) {
+                      b.out.Work("aten::native_layer_norm_backward",
+                                 Args(gradient, input, normalized, mean, rstd, weight.value,
+                                      bias.value, Args(true, false, false)),
+                                 Args(dx, kNoValue, kNoValue));
+                      return std::vector<Grad>{{dx, true}, {}, {}};
+                    }
                     const TensorDesc dw = b.NewLike(weight.value);
                     const TensorDesc db = b.NewLike(bias.value);
                     b.out.Work("aten::native_layer_norm_backward",
@@ -91,16 +98,22 @@ Var RmsNorm(Builder& b, const Var& x, Parameter& weight) {
   b.out.Work("aten::_fused_rms_norm", Args(x.tensor, normalized, weight.value, 1e-5),
              Args(result, rstd));
   const TensorDesc input = x.tensor;
-  return b.Record("FusedRmsNormBackward0", {x, Var{.parameter = &weight}}, result,
-                  [&b, input, rstd, normalized, &weight](const TensorDesc& gradient) {
-                    const TensorDesc dx = b.NewLike(input);
-                    const TensorDesc dw = b.NewLike(weight.value);
-                    b.out.Work(
-                        "aten::_fused_rms_norm_backward",
-                        Args(gradient, input, normalized, rstd, weight.value, Args(true, true)),
-                        Args(dx, dw));
-                    return std::vector<Grad>{{dx, true}, {dw, true}};
-                  });
+  return b.Record(
+      "FusedRmsNormBackward0", {x, Var{.parameter = &weight}}, result,
+      [&b, input, rstd, normalized, &weight](const TensorDesc& gradient) {
+        const TensorDesc dx = b.NewLike(input);
+        if (weight.frozen) {
+          b.out.Work("aten::_fused_rms_norm_backward",
+                     Args(gradient, input, normalized, rstd, weight.value, Args(true, false)),
+                     Args(dx, kNoValue));
+          return std::vector<Grad>{{dx, true}, {}};
+        }
+        const TensorDesc dw = b.NewLike(weight.value);
+        b.out.Work("aten::_fused_rms_norm_backward",
+                   Args(gradient, input, normalized, rstd, weight.value, Args(true, true)),
+                   Args(dx, dw));
+        return std::vector<Grad>{{dx, true}, {dw, true}};
+      });
 }
 
 Var Add(Builder& b, const Var& x, const Var& y) {
@@ -162,16 +175,21 @@ Var Activation(Builder& b, const Var& up) {
   }
   const std::int64_t half = up.shape().back() / 2;
   const std::vector<Var> halves = Split(b, up, {half, half});
-  if (m.activation != "clamped_silu") {
-    return Multiply(b, m.activation == "gelu" ? Gelu(b, halves[0]) : Silu(b, halves[0]), halves[1]);
+  return GatedActivation(b, halves[0], halves[1]);
+}
+
+Var GatedActivation(Builder& b, const Var& first, const Var& second) {
+  const std::string& activation = b.model().activation;
+  if (activation != "clamped_silu") {
+    return Multiply(b, activation == "gelu" ? Gelu(b, first) : Silu(b, first), second);
   }
   // GPT-OSS (arXiv 2508.10925): both halves clamped at 7; x sigmoid(1.702 x), times the other
   // plus 1.
   constexpr double kMost = 7;
   constexpr double kSlope = 1.702;
   constexpr double kLow = -1e4;  // no lower bound
-  const Var gate = Clamp(b, halves[0], kLow, kMost);
-  const Var other = Clamp(b, halves[1], -kMost, kMost);
+  const Var gate = Clamp(b, first, kLow, kMost);
+  const Var other = Clamp(b, second, -kMost, kMost);
   const Var swish = Multiply(b, gate, Sigmoid(b, MultiplyNumber(b, gate, kSlope)));
   return Multiply(b, AddNumber(b, other, 1), swish);
 }

@@ -164,7 +164,7 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
   b.out.parent = name;
   std::vector<Grad> out(needs.bias != nullptr ? 3 : 2);
   if (needs.input_gradient) {
-    if (needs.regathered && b.workload.overlap.tp) {
+    if (needs.regathered && b.workload.overlap.tp && !needs.parameter->frozen) {
       needs.regathered->Start();  // the weight's gradient needs it, after this product
     }
     b.out.facts.copies = needs.parameter->copies;
@@ -175,6 +175,9 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
     b.out.parent = "aten::reshape";
     out[0] = {Reshaped(b, product, shape), shape.size() == 2};
     b.out.parent = name;
+  }
+  if (needs.parameter->frozen) {
+    return out;
   }
   const auto weights = [needs, gradient, name](bool deliver) {
     Builder& builder = *needs.b;
@@ -211,14 +214,14 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
 
 namespace {
 
-// x by a weight in 8 bits: (rows, n). `kept`: for the backward pass.
+// x by a weight in 8 bits: (rows, n). `kept`: for the backward pass. `frozen`: the weight is.
 TensorDesc ScaledForward(Builder& b, const Var& x, const TensorDesc& rows, const TensorDesc* bias,
-                         ScaledOperands& kept) {
+                         bool frozen, ScaledOperands& kept) {
   if (x.arrival && !x.arrival->parts.empty()) {
     return ScaledProductOfParts(b, rows, kScaledType, kept.weight.rows, bias, *x.arrival);
   }
   const ScaledTensor in = ScaledRows(b, rows, kScaledType);
-  if (!x.regathered) {
+  if (!x.regathered && !frozen) {
     kept.input_columns = ScaledColumns(b, rows, in);
   }
   return ScaledProduct(b, in, kept.weight.rows, bias);
@@ -256,8 +259,8 @@ Var Linear(Builder& b, const Var& x, Parameter& weight, Parameter* bias, bool co
     scaled->weight = ScaledWeight(b, weight);
   }
   b.out.facts.copies = weight.copies;
-  TensorDesc product =
-      scaled ? ScaledForward(b, x, rows, added, *scaled) : LinearForward(b, x, rows, weight, added);
+  TensorDesc product = scaled ? ScaledForward(b, x, rows, added, weight.frozen, *scaled)
+                              : LinearForward(b, x, rows, weight, added);
   b.out.facts.copies = 1;
   if (x.arrival) {
     x.arrival->parts.clear();  // all of it is there
@@ -334,66 +337,6 @@ Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t part
   return b.tape->Record(
       scaled ? "ScaledLinearBackward" : "MmBackward0", {x, Var{.parameter = &weight}}, {product},
       [needs](std::vector<Grad>& results) { return LinearBackward(needs, results); })[0];
-}
-
-Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends) {
-  if (IsScaled(b, weight)) {
-    return ScaledGroupedLinear(b, x, weight, ends);
-  }
-  const auto product = [&b, ends](const TensorDesc& left, const TensorDesc& right,
-                                  const std::vector<std::int64_t>& shape) {
-    return b.out.Work("aten::_grouped_mm", Args(left, right, ends, kNoValue, kNoValue),
-                      b.out.New(left.dtype, shape));
-  };
-  b.Op();
-  const TensorDesc rows = x.tensor;
-  const TensorDesc result =
-      product(rows, b.Transposed(weight.value), {rows.shape[0], weight.shape[1]});
-  Parameter* const parameter = &weight;
-  return b.Record("GroupedMmBackward0", {x, Var{.parameter = &weight}}, result,
-                  [&b, product, rows, parameter](const TensorDesc& gradient) {
-                    const TensorDesc dx = product(gradient, parameter->value, rows.shape);
-                    const TensorDesc dw = product(b.Transposed(gradient), rows, parameter->shape);
-                    return std::vector<Grad>{{dx, true}, {dw, true}};
-                  });
-}
-
-Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale, const TensorDesc* added) {
-  const bool scaled = scale != 0;
-  const std::int64_t batch = x.shape()[0];
-  b.Op(scaled ? "" : "aten::matmul");
-  const TensorDesc result = b.out.New(x.tensor.dtype, {batch, x.shape()[1], y.shape()[2]});
-  if (scaled) {  // Megatron's: baddbmm into an empty buffer, beta 0, alpha 1 / sqrt(d)
-    const TensorDesc addend = added != nullptr ? *added : b.out.New(x.tensor.dtype, result.shape);
-    b.out.Work("aten::baddbmm",
-               Args(addend, x.tensor, y.tensor, added != nullptr ? 1.0 : 0.0, scale), Args(result));
-  } else {
-    b.out.Work("aten::bmm", Args(x.tensor, y.tensor), Args(result));
-  }
-  const TensorDesc left = x.tensor;
-  const TensorDesc right = y.tensor;
-  return b.Record(scaled ? "BaddbmmBackward0" : "BmmBackward0", {x, y}, result,
-                  [&b, left, right, scale](const TensorDesc& gradient) {
-                    const auto turned = [&b](const TensorDesc& t) {
-                      return b.out.Host(
-                          "aten::transpose", Args(t, 1, 2),
-                          b.out.Alias(t, {t.shape[0], t.shape[2], t.shape[1]},
-                                      {t.strides[0], t.strides[2], t.strides[1]}, t.offset));
-                    };
-                    const auto product = [&b](const TensorDesc& l, const TensorDesc& r) {
-                      return b.out.Work("aten::bmm", Args(l, r),
-                                        b.out.New(l.dtype, {l.shape[0], l.shape[1], r.shape[2]}));
-                    };
-                    const auto scaled_by = [&b, scale](const TensorDesc& t) {
-                      if (scale == 0) {
-                        return t;
-                      }
-                      return b.out.Work("aten::mul", Args(t, scale), b.NewLike(t));
-                    };
-                    const TensorDesc right_gradient = scaled_by(product(turned(left), gradient));
-                    const TensorDesc left_gradient = scaled_by(product(gradient, turned(right)));
-                    return std::vector<Grad>{{left_gradient, true}, {right_gradient, true}};
-                  });
 }
 
 }  // namespace reprise

@@ -130,20 +130,25 @@ void ScaledProductOfView(Builder& b, const TensorDesc& x, DType dtype, const Sca
 Var ScaledGroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends) {
   b.Op("ScaledGroupedLinear");
   const ScaledTensor in = ScaledRows(b, x.tensor, kScaledType);
-  const ScaledTensor kept = ScaledColumns(b, x.tensor, in);
+  const bool frozen = weight.frozen;
+  const ScaledTensor kept = frozen ? ScaledTensor{} : ScaledColumns(b, x.tensor, in);
   const ScaledMatrix by = ScaledWeight(b, weight);
   const std::vector<std::int64_t> before = x.shape();
   const TensorDesc result = GroupedProduct(b, in, by.rows, ends, {before[0], weight.shape[1]});
   const ScaledTensor columns = by.columns;
   const std::vector<std::int64_t> shape = weight.shape;
-  return b.Record("ScaledGroupedLinearBackward", {x, Var{.parameter = &weight}}, result,
-                  [&b, kept, columns, ends, before, shape](const TensorDesc& gradient) {
-                    const ScaledTensor rows = ScaledRows(b, gradient, ScaledGradientType(b));
-                    const ScaledTensor turned = ScaledColumns(b, gradient, rows);
-                    const TensorDesc dx = GroupedProduct(b, rows, columns, ends, before);
-                    const TensorDesc dw = GroupedProduct(b, turned, kept, ends, shape);
-                    return std::vector<Grad>{{dx, true}, {dw, true}};
-                  });
+  return b.Record(
+      "ScaledGroupedLinearBackward", {x, Var{.parameter = &weight}}, result,
+      [&b, kept, columns, ends, before, shape, frozen](const TensorDesc& gradient) {
+        const ScaledTensor rows = ScaledRows(b, gradient, ScaledGradientType(b));
+        if (frozen) {
+          return std::vector<Grad>{{GroupedProduct(b, rows, columns, ends, before), true}, {}};
+        }
+        const ScaledTensor turned = ScaledColumns(b, gradient, rows);
+        const TensorDesc dx = GroupedProduct(b, rows, columns, ends, before);
+        const TensorDesc dw = GroupedProduct(b, turned, kept, ends, shape);
+        return std::vector<Grad>{{dx, true}, {dw, true}};
+      });
 }
 
 }  // namespace reprise

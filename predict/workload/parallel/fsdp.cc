@@ -72,6 +72,9 @@ void AddReduced(Builder& b, ShardedUnit& part) {
   b.out.Wait(std::exchange(part.reduction, {}));
   std::int64_t at = 0;
   for (TensorDesc& gradient : part.gradients) {
+    if (!gradient.IsDefined()) {
+      continue;
+    }
     const TensorDesc piece = b.out.Part(part.reduced, at, gradient.shape);
     if (part.has_gradient) {
       b.out.InPlace("aten::add_", gradient, piece, 1);
@@ -84,6 +87,9 @@ void AddReduced(Builder& b, ShardedUnit& part) {
 }
 
 void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
+  if (part.trained_elements == 0) {
+    return;
+  }
   const std::int64_t shards = ParameterStore::Shards(b.layout(), part.expert);
   if (part.reduction.node_id != 0) {  // of the micro-batch before
     b.out.parent = Called("post_backward_accumulate", unit);
@@ -93,13 +99,16 @@ void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
   const DType dtype = b.workload.GradientType();
   std::vector<TensorDesc> gradients;
   for (Parameter* parameter : part.parameters) {
+    if (parameter->frozen) {
+      continue;
+    }
     if (!parameter->has_gradient) {  // an expert without tokens
       parameter->fresh = b.Zeros(b.dtype(), parameter->shape);
     }
     gradients.push_back(parameter->fresh);
     parameter->has_gradient = false;
   }
-  const TensorDesc flat = b.out.New(dtype, {shards, part.shard_elements});
+  const TensorDesc flat = b.out.New(dtype, {shards, part.trained_elements});
   b.out.Work(dtype == b.dtype() ? "fsdp::chunk_cat" : "fsdp::chunk_cat_mixed_dtype",
              Args(gradients, 0, shards, flat));
   const TensorDesc whole = b.out.Part(flat, 0, {flat.elements});
@@ -109,7 +118,7 @@ void StartReduce(Builder& b, Unit& unit, ShardedUnit& part) {
     return;
   }
   const char* const channel = part.expert ? "fsdp experts" : "fsdp";
-  part.reduced = b.out.New(dtype, {part.shard_elements});
+  part.reduced = b.out.New(dtype, {part.trained_elements});
   part.reduction = b.ReduceScatter(ParameterStore::ShardGroup(b.layout(), part.expert), whole,
                                    part.reduced, b.workload.overlap.grad, channel);
   if (b.layout().replicas() > 1) {  // on the same stream, so after it
@@ -160,7 +169,7 @@ void GatherUnit(Builder& b, ParameterStore& store, Unit& unit, bool backward) {
   // The next unit's parameters travel while this one computes.
   if (b.layout().fsdp && b.workload.overlap.param) {
     const std::size_t next = unit.index + (backward ? -1 : 1);
-    if (next < store.sharded.size()) {
+    if (next < store.sharded.size() && (!backward || store.units[next]->has_backward)) {
       for (ShardedUnit& part : store.sharded[next]) {
         StartGather(b, *store.units[next], part);
       }

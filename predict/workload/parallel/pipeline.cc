@@ -42,7 +42,7 @@ void SumTied(Builder& b, ParameterStore& store) {
   }
   for (Unit* unit : store.units) {
     for (const Parameter& parameter : unit->parameters) {
-      if (parameter.tied) {
+      if (parameter.tied && !parameter.frozen) {
         b.Op("finalize_model_grads");
         b.out.Wait(b.AllReduce("embd", store.GradientOf(parameter)));
       }

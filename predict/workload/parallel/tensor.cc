@@ -120,7 +120,7 @@ void SumWhole(Builder& b, ParameterStore& store) {
   std::int64_t elements = 0;
   for (Unit* unit : store.units) {
     for (const Parameter& parameter : unit->parameters) {
-      if (parameter.tp_sum) {
+      if (parameter.tp_sum && !parameter.frozen) {
         const TensorDesc gradient = store.GradientOf(parameter);
         gradients.push_back(b.out.Part(gradient, 0, {gradient.elements}));
         elements += gradient.elements;
@@ -155,22 +155,35 @@ Parallelism TensorParallel() {
       .after_backward = SumWhole};
 }
 
+Var CopyToTensorParallel(Builder& b, const Var& x, bool async) {
+  b.Op("EnterTP");
+  const TensorDesc same =
+      b.out.Host("aten::view_as", Args(x.tensor, x.tensor), b.out.Part(x.tensor, 0, x.shape()));
+  return b.Record("EnterTPBackward", {x}, same, [&b, async](const TensorDesc& gradient) {
+    const Issued issued = b.AllReduce(kGroup, gradient, async);
+    b.RunDeferred();
+    b.out.Wait(issued);
+    return Fresh(gradient);
+  });
+}
+
+Var SumTensorParallel(Builder& b, const Var& x) {
+  b.Op("LeaveTP");
+  b.out.Wait(b.AllReduce(kGroup, x.tensor));
+  return b.tape->Record("LeaveTPBackward", {x}, {x.tensor}, [](std::vector<Grad>& results) {
+    return std::vector<Grad>{results[0]};
+  })[0];
+}
+
 Var EnterTensorParallel(Builder& b, const Var& x, bool linear) {
   if (b.layout().tp == 1) {
     return x;
   }
   const bool overlapped = b.workload.overlap.tp;
-  b.Op("EnterTP");
   if (!b.layout().sequence_parallel) {
-    const TensorDesc same =
-        b.out.Host("aten::view_as", Args(x.tensor, x.tensor), b.out.Part(x.tensor, 0, x.shape()));
-    return b.Record("EnterTPBackward", {x}, same, [&b, overlapped](const TensorDesc& gradient) {
-      const Issued issued = b.AllReduce(kGroup, gradient, overlapped);
-      b.RunDeferred();
-      b.out.Wait(issued);
-      return Fresh(gradient);
-    });
+    return CopyToTensorParallel(b, x, overlapped);
   }
+  b.Op("EnterTP");
   const Arriving whole = linear && overlapped ? GatherInParts(b, x.tensor)
                                               : Arriving{GatherSequence(b, x.tensor), nullptr};
   const TensorDesc part = x.tensor;
@@ -191,13 +204,10 @@ Var LeaveTensorParallel(Builder& b, const Var& x) {
   if (b.layout().tp == 1) {
     return x;
   }
-  b.Op("LeaveTP");
   if (!b.layout().sequence_parallel) {
-    b.out.Wait(b.AllReduce(kGroup, x.tensor));
-    return b.tape->Record("LeaveTPBackward", {x}, {x.tensor}, [](std::vector<Grad>& results) {
-      return std::vector<Grad>{results[0]};
-    })[0];
+    return SumTensorParallel(b, x);
   }
+  b.Op("LeaveTP");
   const TensorDesc part = ScatterSequence(b, x.tensor, false);
   return b.Record("LeaveTPBackward", {x}, part, [&b](const TensorDesc& gradient) {
     return std::vector<Grad>{{GatherSequence(b, gradient), true}};

@@ -19,6 +19,10 @@ namespace reprise {
 Var EnterTensorParallel(Builder& b, const Var& x, bool linear = false);
 // After the layer that is divided by rows: the counterpart of the above.
 Var LeaveTensorParallel(Builder& b, const Var& x);
+// What these do without sequence parallelism. The first: x, whose gradient is summed, `async`
+// beside deferred work. The second: the sum of all ranks' x, in its place.
+Var CopyToTensorParallel(Builder& b, const Var& x, bool async = false);
+Var SumTensorParallel(Builder& b, const Var& x);
 // The layer that is divided by rows, and LeaveTensorParallel.
 Var LinearAndLeave(Builder& b, const Var& x, Parameter& weight);
 // weight: this rank's rows of the vocabulary. The result is not summed yet.
