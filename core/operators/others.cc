@@ -22,6 +22,13 @@ std::span<const OperatorGroup> operator_groups::Others() {
       "aten::_thnn_fused_lstm_cell",
       "aten::_cudnn_rnn",
       "aten::_cudnn_rnn_backward",
+      "aten::mkldnn_rnn_layer",
+      "aten::mkldnn_rnn_layer_backward",
+      "aten::miopen_rnn",
+      "aten::miopen_rnn_backward",
+      "aten::_thnn_fused_lstm_cell_backward_impl",
+      "aten::_thnn_fused_gru_cell",
+      "aten::_thnn_fused_gru_cell_backward",
   };
 
   static constexpr std::string_view kMetadataNames[] = {
@@ -84,6 +91,9 @@ std::span<const OperatorGroup> operator_groups::Others() {
       "aten::dsplit",
       "aten::mT",
       "aten::mH",
+      "aten::numpy_T",
+      "aten::matrix_H",
+      "aten::adjoint",
       "aten::data",
       "aten::variable_data",
       "aten::_fw_primal",
@@ -203,6 +213,9 @@ std::span<const OperatorGroup> operator_groups::Others() {
       "aten::normal",
       "aten::lstm",
       "aten::gru",
+      "aten::_weight_norm",
+      "aten::adaptive_avg_pool1d",
+      "aten::gather_backward",
       "aten::linalg_norm",
       "aten::conv_transpose2d",
       "aten::conv_transpose3d",

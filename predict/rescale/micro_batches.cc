@@ -226,8 +226,9 @@ std::uint32_t EndOf(const ProgramOrder& order, const std::vector<Phase>& phases,
 // How many forward passes a part has of each of its layers, by the most of its parameters: of
 // chunks of layers that take turns each has several (Narayanan et al. 2021, "Efficient Large-Scale
 // Language Model Training on GPU Clusters Using Megatron-LM", 2.2). 1 where no storages are known.
-Result<std::int64_t> TogetherIn(const Graph& graph, const ProgramOrder& order,
-                                const std::vector<Phase>& phases, const MicroBatchParts& part) {
+Result<std::int64_t> ForwardPassesIn(const Graph& graph, const ProgramOrder& order,
+                                     const std::vector<Phase>& phases,
+                                     const MicroBatchParts& part) {
   // By work and tensor.
   std::map<std::pair<std::uint32_t, std::pair<std::int64_t, std::int64_t>>, std::int64_t> reads;
   for (std::uint32_t at = part.begin(); at < part.end; ++at) {
@@ -315,7 +316,7 @@ Result<MicroBatches> Find(const Graph& graph, const std::vector<Phase>& phases,
       return BadInput(
           fmt::format("step {} has {} micro-batches, an earlier one {}", step, parts, found.parts));
     }
-    REPRISE_ASSIGN(found.together, TogetherIn(graph, found.order, phases, passes));
+    REPRISE_ASSIGN(found.together, ForwardPassesIn(graph, found.order, phases, passes));
     found.parts = parts;
     found.steps.push_back(passes);
   }

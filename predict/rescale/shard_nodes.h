@@ -7,6 +7,7 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
+#include "predict/rescale/each_tensor.h"
 
 namespace reprise {
 
@@ -18,17 +19,6 @@ inline constexpr std::string_view kChunkCat = "fsdp::chunk_cat";
 [[nodiscard]] const std::string& OperatorOf(const Node& node);
 // FSDP2's unpacking of what an all-gather brought.
 [[nodiscard]] bool IsCopyOut(const Node& node);
-
-template <typename Visit>
-void ForEachTensor(const ValueList& values, const Visit& visit) {
-  for (const Value& value : values) {
-    if (const TensorDesc* const tensor = value.AsTensor()) {
-      visit(*tensor);
-    } else if (const ValueList* const list = value.AsList()) {
-      ForEachTensor(*list, visit);
-    }
-  }
-}
 
 // Tensors that an elementwise operator works on together: those at the same place of its lists, and
 // those that are in none.

@@ -47,6 +47,18 @@ TEST(Operators, ColumnsAgree) {
   }
 }
 
+// They call others, for buffers and sums, and compute by themselves.
+TEST(Operators, RecurrentLayersAreWork) {
+  for (const char* name :
+       {"aten::_cudnn_rnn", "aten::_cudnn_rnn_backward", "aten::mkldnn_rnn_layer",
+        "aten::mkldnn_rnn_layer_backward", "aten::miopen_rnn", "aten::miopen_rnn_backward"}) {
+    const auto found = FindOperator(name);
+    ASSERT_TRUE(found) << name;
+    EXPECT_EQ(found->kind, OpKind::kWork) << name;
+  }
+  EXPECT_EQ(FindOperator("aten::lstm")->kind, OpKind::kComposite);
+}
+
 TEST(Operators, InPlaceOperatorsHaveRows) {
   const OperatorRow* mul = FindOperatorRow("aten::mul");
   const OperatorRow* in_place = FindOperatorRow("aten::mul_");

@@ -90,7 +90,9 @@ std::vector<GeneratedJob> JobsOfMicroBatches() {
       {{"pp", "2"}, {"zero", "1"}, {"overlap", "grad+param"}},
       {{"pp", "2"}, {"schedule", "interleaved:2"}},
   };
-  std::vector<GeneratedJob> layouts;
+  std::vector<GeneratedJob> layouts = {
+      {.preset = "gpt-small", .options = {{"steps", "3"}}},
+      {.preset = "gpt-small", .options = {{"steps", "2"}, {"pp", "2"}}}};
   for (const auto& [preset, model] : of_models) {
     for (const Options& data : of_data) {
       layouts.push_back({.preset = preset, .options = model});

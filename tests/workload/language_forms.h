@@ -240,19 +240,8 @@ struct LayerForm {
     bytes[{"all_reduce", "tp"}] += stage_ranks * batches * 3 * tokens * 4;  // the loss
   }
 
-  [[nodiscard]] TransferBytes Transfers() const {
-    TransferBytes bytes;
-    const auto held = [this](std::int64_t stage) {
-      const Elements all = OnRank(stage);
-      return HeldElements{all.dense, all.experts};
-    };
-    AddGradientTransfers(w, width, held, bytes);
-    for (std::int64_t stage = 0; stage < l.pp; ++stage) {
-      if (const std::int64_t summed = OnRank(stage).summed; summed > 0) {
-        bytes[{"all_reduce", "tp"}] += stage_ranks * summed * 4 / ShardsOf(l);
-      }
-    }
-    AddTensorParallel(bytes);
+  // What stages send to each other, and ranks that share experts.
+  void AddPipelineAndExperts(TransferBytes& bytes) const {
     for (const char* kind : {"send", "recv"}) {
       if (l.pp > 1) {
         bytes[{kind, "pp"}] +=
@@ -267,6 +256,21 @@ struct LayerForm {
             stage_ranks * batches * BlockForwards(layer) * l.ep * m.experts * 8;
       }
     }
+  }
+  [[nodiscard]] TransferBytes Transfers() const {
+    TransferBytes bytes;
+    const auto held = [this](std::int64_t stage) {
+      const Elements all = OnRank(stage);
+      return HeldElements{all.dense, all.experts};
+    };
+    AddGradientTransfers(w, width, held, bytes);
+    for (std::int64_t stage = 0; stage < l.pp; ++stage) {
+      if (const std::int64_t summed = OnRank(stage).summed; summed > 0) {
+        bytes[{"all_reduce", "tp"}] += stage_ranks * summed * 4 / ShardsOf(l);
+      }
+    }
+    AddTensorParallel(bytes);
+    AddPipelineAndExperts(bytes);
     return bytes;
   }
 };

@@ -257,19 +257,7 @@ struct LoraForm : LayerForm {
       AddAdapterTransfers(bytes);
       std::erase_if(bytes, [](const auto& row) { return row.second == 0; });
     }
-    for (const char* kind : {"send", "recv"}) {
-      if (l.pp > 1) {
-        bytes[{kind, "pp"}] +=
-            2 * (l.pp - 1) * stage_ranks * batches * tokens * h * width / (sp ? t : 1);
-      }
-    }
-    for (std::int64_t layer = 0; layer < m.layers && l.ep > 1; ++layer) {
-      if (HasExperts(layer)) {
-        bytes[{"all_to_all", "ep"}] += OfTokens((2 * BlockForwards(layer) + 2) * m.top_k * h);
-        bytes[{"all_gather", "ep"}] +=
-            stage_ranks * batches * BlockForwards(layer) * l.ep * m.experts * 8;
-      }
-    }
+    AddPipelineAndExperts(bytes);
     return bytes;
   }
 };

@@ -2,13 +2,13 @@
 // forms over random layouts.
 #include <gmock/gmock.h>
 
-#include <random>
 #include <string>
 #include <tuple>
 
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/parse.h"
 #include "tests/workload/lora_forms.h"
+#include "tests/workload/random_jobs.h"
 
 namespace reprise {
 namespace {
@@ -90,39 +90,18 @@ const LoraKind kLoraKinds[] = {
 
 class LoraLayouts : public testing::TestWithParam<LoraKind> {
  protected:
-  std::int64_t OneOf(std::initializer_list<std::int64_t> numbers) {
-    return *(numbers.begin() + static_cast<std::ptrdiff_t>(random_() % numbers.size()));
-  }
   Workload Draw() {
-    Workload w = *ParseWorkload(
-        std::string(R"({"model": {"layers": 4, "hidden": 128, "heads": 8, "ffn": 256, "vocab": 512,
-                        "sequence": 64, )") +
-            GetParam().model + "}}",
-        "test");
-    w.model.dtype = OneOf({0, 1}) == 0 ? DType::kFloat32 : DType::kBFloat16;
-    w.lora = Lora{.rank = OneOf({2, 4, 8, 16}), .dropout = OneOf({0, 1}) == 0 ? 0 : 0.1};
-    EXPECT_TRUE(SetLoraTargets(GetParam().targets[random_() % GetParam().targets.size()], *w.lora));
-    Layout& l = w.layout;
-    l.tp = OneOf({1, 2, 4});
-    l.pp = OneOf({1, 2});
-    l.dp = OneOf({1, 2, 4});
-    l.ep = w.model.experts > 0 ? OneOf({1, 2, 4}) : 1;
-    l.fsdp = OneOf({0, 0, 1}) == 1 && l.tp == 1;
-    l.distributed_optimizer = !l.fsdp && OneOf({0, 1}) == 1;
-    l.divided_gradients = l.distributed_optimizer && OneOf({0, 1}) == 1;
-    l.sequence_parallel = l.tp > 1 && OneOf({0, 1}) == 1;
-    w.micro_batch = OneOf({1, 2});
-    w.global_batch = w.micro_batch * l.dp * OneOf({1, 2});
-    w.recompute = std::array{Recompute::kNone, Recompute::kSelective,
-                             Recompute::kFull}[static_cast<std::size_t>(OneOf({0, 0, 1, 2}))];
-    for (const char* module : {"core_attn", "mlp", "moe"}) {
-      if (w.recompute == Recompute::kSelective && OneOf({0, 1}) == 1) {
-        w.recompute_modules.emplace_back(module);
-      }
-    }
-    w.overlap = {l.tp == 1, OneOf({0, 1}) == 1, OneOf({0, 1}) == 1};
+    Workload w = random_.Of(GetParam().model);
+    w.lora =
+        Lora{.rank = random_.OneOf({2, 4, 8, 16}), .dropout = random_.OneOf({0, 1}) == 0 ? 0 : 0.1};
+    EXPECT_TRUE(SetLoraTargets(
+        GetParam().targets[static_cast<std::size_t>(random_.OneOf({0, 1, 2, 3, 4, 5})) %
+                           GetParam().targets.size()],
+        *w.lora));
+    random_.DrawRecomputation(w, {"core_attn", "mlp", "moe"});
+    w.overlap = {w.layout.tp == 1, random_.OneOf({0, 1}) == 1, random_.OneOf({0, 1}) == 1};
     const char* const recipes[] = {"none", "delayed", "blockwise"};
-    w.fp8 = recipes[OneOf({0, 0, 1, 2})];
+    w.fp8 = recipes[random_.OneOf({0, 0, 1, 2})];
     CompleteWorkload(w);
     return w;
   }
@@ -133,7 +112,7 @@ class LoraLayouts : public testing::TestWithParam<LoraKind> {
     } while (!CheckWorkload(w));
     return w;
   }
-  std::mt19937 random_{17};
+  RandomJobs random_{17};
 };
 
 std::string LayoutOf(const Workload& w) {

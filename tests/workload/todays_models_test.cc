@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 #include <string>
 
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/parse.h"
 #include "tests/workload/language_forms.h"
+#include "tests/workload/random_jobs.h"
 
 namespace reprise {
 namespace {
@@ -94,37 +94,13 @@ constexpr Kind kKinds[] = {
 
 class TodaysModels : public testing::TestWithParam<Kind> {
  protected:
-  std::int64_t OneOf(std::initializer_list<std::int64_t> numbers) {
-    return *(numbers.begin() + static_cast<std::ptrdiff_t>(random_() % numbers.size()));
-  }
   Workload Draw() {
-    Workload w = *ParseWorkload(
-        std::string(R"({"model": {"layers": 4, "hidden": 128, "heads": 8, "ffn": 256, "vocab": 512,
-                        "sequence": 64, )") +
-            GetParam().model + "}}",
-        "test");
-    w.model.dtype = OneOf({0, 1}) == 0 ? DType::kFloat32 : DType::kBFloat16;
-    Layout& l = w.layout;
-    l.tp = OneOf({1, 2, 4});
-    l.pp = OneOf({1, 2});
-    l.dp = OneOf({1, 2, 4});
-    l.ep = w.model.experts > 0 ? OneOf({1, 2, 4}) : 1;
-    l.fsdp = OneOf({0, 0, 1}) == 1 && l.tp == 1;  // shards are equal
-    l.distributed_optimizer = !l.fsdp && OneOf({0, 1}) == 1;
-    l.divided_gradients = l.distributed_optimizer && OneOf({0, 1}) == 1;
-    l.sequence_parallel = l.tp > 1 && OneOf({0, 1}) == 1;
-    w.micro_batch = OneOf({1, 2});
-    w.global_batch = w.micro_batch * l.dp * OneOf({1, 2});
-    w.recompute = std::array{Recompute::kNone, Recompute::kSelective,
-                             Recompute::kFull}[static_cast<std::size_t>(OneOf({0, 1, 1, 2}))];
-    for (const char* module : {"core_attn", "mlp", "moe", "shared_experts"}) {
-      if (w.recompute == Recompute::kSelective && OneOf({0, 1}) == 1) {
-        w.recompute_modules.emplace_back(module);
-      }
-    }
-    w.overlap = {OneOf({0, 1}) == 1, OneOf({0, 1}) == 1, OneOf({0, 1}) == 1};
+    Workload w = random_.Of(GetParam().model);
+    random_.DrawRecomputation(w, {"core_attn", "mlp", "moe", "shared_experts"});
+    w.overlap = {random_.OneOf({0, 1}) == 1, random_.OneOf({0, 1}) == 1,
+                 random_.OneOf({0, 1}) == 1};
     const char* const recipes[] = {"none", "delayed", "tensorwise", "blockwise", "mxfp8"};
-    w.fp8 = recipes[OneOf({0, 0, 0, 1, 2, 3, 4})];
+    w.fp8 = recipes[random_.OneOf({0, 0, 0, 1, 2, 3, 4})];
     CompleteWorkload(w);
     return w;
   }
@@ -135,7 +111,7 @@ class TodaysModels : public testing::TestWithParam<Kind> {
     } while (!CheckWorkload(w));
     return w;
   }
-  std::mt19937 random_{11};
+  RandomJobs random_{11};
 };
 
 TEST_P(TodaysModels, ParametersFlopsAndTransfersAreEqual) {
