@@ -52,6 +52,14 @@ class MicroBatchSet {
     if (summary_.before == 0) {
       summary_.before = before;
       first_ = one.rank;
+      forward_first_ = found->forward_first;
+    }
+    if (found->forward_first != forward_first_) {
+      return BadInput(fmt::format(
+          "{}: on one of the ranks {} and {} all forward passes come before the backward ones, on "
+          "the other they take turns: so few micro-batches do not show the pipeline's order; it "
+          "takes more of them than ranks",
+          one.file, first_, one.rank));
     }
     REPRISE_TRY(CheckNumber(one, before, found->together));
     auto nodes =
@@ -136,6 +144,7 @@ class MicroBatchSet {
   const std::string& directory_;
   MicroBatchSummary summary_;
   std::int32_t first_ = 0;
+  bool forward_first_ = false;  // of the first rank
 };
 
 }  // namespace

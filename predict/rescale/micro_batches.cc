@@ -10,151 +10,13 @@
 #include <utility>
 
 #include "core/phase.h"
+#include "predict/rescale/periodic_run.h"
 #include "replayer/plan/training_phases.h"
 
 namespace reprise {
 namespace {
 
 using Index = Graph::Index;
-
-// Periods that are looked at, of each step.
-constexpr std::size_t kMostPeriods = 256;
-// How often the rarest work may come in a period: once in a micro-batch, of which as many come
-// together as a pipeline with several chunks a rank has ranks.
-constexpr std::size_t kMostInPeriod = 64;
-// Kinds of work that say which they are: those that come least often, since what comes once in a
-// micro-batch comes again after its period.
-constexpr std::size_t kMostWorks = 256;
-
-// From `begin` on, each main node does the same as the one `period` before it, up to `end`.
-struct PeriodicRun {
-  std::uint32_t begin = 0, end = 0, period = 0;
-
-  [[nodiscard]] std::uint32_t size() const { return end - begin; }
-};
-
-class StepSearch {
- public:
-  StepSearch(const Graph& graph, const ProgramOrder& order, const std::vector<Phase>& phases,
-             std::int32_t step)
-      : graph_(graph), order_(order), phases_(phases), step_(step) {}
-
-  // Empty: nothing comes again.
-  [[nodiscard]] PeriodicRun Longest() const {
-    PeriodicRun longest;
-    for (const std::uint32_t period : Periods()) {
-      const PeriodicRun run = LongestOf(period);
-      const bool longer = run.size() > longest.size() ||
-                          (run.size() == longest.size() && run.period < longest.period);
-      if (longer && run.size() >= 2 * period && IsTraining(run)) {
-        longest = run;
-      }
-    }
-    return longest;
-  }
-
- private:
-  [[nodiscard]] bool IsOfStep(std::uint32_t at) const {
-    return graph_.step(order_.NodeOf(at)) == step_;
-  }
-  [[nodiscard]] Phase PhaseAt(std::uint32_t at) const { return phases_[order_.NodeOf(at)]; }
-
-  // Distances at which forward work comes again, of the rarest works first.
-  [[nodiscard]] std::vector<std::uint32_t> Periods() const {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> places;  // by work
-    for (std::uint32_t at = 0; at < order_.MainCount(); ++at) {
-      if (IsOfStep(at) && PhaseAt(at) == Phase::kForward) {
-        places[order_.WorkOf(at)].push_back(at);
-      }
-    }
-    std::vector<const std::vector<std::uint32_t>*> rarest;
-    for (const auto& [work, of_work] : places) {
-      if (of_work.size() > 1) {
-        rarest.push_back(&of_work);
-      }
-    }
-    std::ranges::stable_sort(rarest, {}, [](const auto* of_work) { return of_work->size(); });
-    rarest.resize(std::min(rarest.size(), kMostWorks));
-    std::map<std::uint32_t, std::size_t> votes;
-    for (const auto* const of_work : rarest) {
-      for (std::size_t apart = 1; apart <= std::min(kMostInPeriod, of_work->size() - 1); ++apart) {
-        for (const std::uint32_t distance : UsualDistances(*of_work, apart)) {
-          ++votes[distance];
-        }
-      }
-    }
-    std::vector<std::pair<std::uint32_t, std::size_t>> by_votes(votes.begin(), votes.end());
-    std::ranges::stable_sort(by_votes, std::ranges::greater(),
-                             &std::pair<std::uint32_t, std::size_t>::second);
-    std::vector<std::uint32_t> periods;
-    for (const auto& [distance, count] : by_votes) {
-      if (periods.size() < kMostPeriods) {
-        periods.push_back(distance);
-      }
-    }
-    return periods;
-  }
-
-  // Of places that are `apart` places of a work from each other: distances that are at least half
-  // as frequent as the most frequent one. While a pipeline fills, forward passes are closer.
-  [[nodiscard]] static std::vector<std::uint32_t> UsualDistances(
-      const std::vector<std::uint32_t>& places, std::size_t apart) {
-    std::map<std::uint32_t, std::size_t> counts;
-    std::size_t most = 0;
-    for (std::size_t k = apart; k < places.size(); ++k) {
-      most = std::max(most, ++counts[places[k] - places[k - apart]]);
-    }
-    std::vector<std::uint32_t> usual;
-    for (const auto& [distance, count] : counts) {
-      if (2 * count >= most) {
-        usual.push_back(distance);
-      }
-    }
-    return usual;
-  }
-
-  [[nodiscard]] PeriodicRun LongestOf(std::uint32_t period) const {
-    PeriodicRun longest{.period = period};
-    std::uint32_t begin = 0;
-    for (std::uint32_t at = 0; at + period < order_.MainCount(); ++at) {
-      if (order_.WorkOf(at) != order_.WorkOf(at + period) || !IsOfStep(at)) {
-        begin = at + 1;
-      } else if (at + 1 + period - begin > longest.size()) {
-        longest.begin = begin;
-        longest.end = at + 1 + period;
-      }
-    }
-    return longest;
-  }
-
-  // A layer comes again, too, but not with both passes; and an optimizer's tensors.
-  [[nodiscard]] bool IsTraining(const PeriodicRun& run) const {
-    std::set<Phase> phases;
-    for (std::uint32_t at = run.end - run.period; at < run.end; ++at) {
-      phases.insert(PhaseAt(at));
-    }
-    return phases.contains(Phase::kForward) && phases.contains(Phase::kBackward) &&
-           !phases.contains(Phase::kOptimizer);
-  }
-
-  const Graph& graph_;
-  const ProgramOrder& order_;
-  const std::vector<Phase>& phases_;
-  std::int32_t step_;
-};
-
-// Where the tensors of a node are, in the order in which it names them: storage and offset.
-using TensorPlaces = std::vector<std::pair<std::int64_t, std::int64_t>>;
-Result<TensorPlaces> TensorsOf(const Graph& graph, Index i) {
-  REPRISE_ASSIGN(const OpCall call, graph.Call(i));
-  TensorPlaces tensors;
-  for (const ValueList* const values : {&call.inputs, &call.outputs}) {
-    for (const TensorDesc* const tensor : TensorsIn(*values)) {
-      tensors.emplace_back(tensor->incarnation, tensor->offset);
-    }
-  }
-  return tensors;
-}
 
 // Tensors of the node with the fewest.
 std::size_t Fewest(const std::vector<TensorPlaces>& nodes) {
@@ -272,27 +134,65 @@ std::int64_t PartsOf(const ProgramOrder& order, const MicroBatchParts& passes) {
   return most != nodes.end() && 2 * most->second > passes.length ? most->first : 0;
 }
 
-Result<MicroBatches> Find(const Graph& graph, const std::vector<Phase>& phases,
-                          ProgramOrder::Sizes sizes) {
-  MicroBatches found;
-  REPRISE_ASSIGN(found.order, ProgramOrder::Of(graph, sizes));
-  std::set<std::int32_t> steps;
-  for (Index i = 0; i < graph.size(); ++i) {
-    if (phases[i] == Phase::kForward && graph.step(i) >= 0) {
-      steps.insert(graph.step(i));
+class Finder {
+ public:
+  Finder(const Graph& graph, const std::vector<Phase>& phases) : graph_(graph), phases_(phases) {}
+
+  Result<MicroBatches> Find(ProgramOrder::Sizes sizes) {
+    REPRISE_ASSIGN(found_.order, ProgramOrder::Of(graph_, sizes));
+    REPRISE_ASSIGN(from_before_, StoragesFromBefore(graph_, found_.order));
+    std::set<std::int32_t> steps;
+    for (Index i = 0; i < graph_.size(); ++i) {
+      if (phases_[i] == Phase::kForward && graph_.step(i) >= 0) {
+        steps.insert(graph_.step(i));
+      }
     }
+    if (steps.empty()) {
+      return BadInput("no node is of a forward pass within a step");
+    }
+    for (const std::int32_t step : steps) {
+      REPRISE_TRY(FindStep(step));
+    }
+    return std::move(found_);
   }
-  for (const std::int32_t step : steps) {
-    const PeriodicRun run = StepSearch(graph, found.order, phases, step).Longest();
-    if (run.size() == 0) {
+
+ private:
+  [[nodiscard]] Result<PeriodicRun> Longest(std::int32_t step, Passes passes) const {
+    return FindLongestRun(graph_, found_.order, phases_, from_before_, step, passes);
+  }
+
+  Status FindStep(std::int32_t step) {
+    REPRISE_ASSIGN(const PeriodicRun both, Longest(step, Passes::kBoth));
+    if (both.size() > 0) {
+      return AddParts(step, both);
+    }
+    REPRISE_ASSIGN(const PeriodicRun forward, Longest(step, Passes::kForward));
+    REPRISE_ASSIGN(const PeriodicRun backward, Longest(step, Passes::kBackward));
+    if (forward.size() == 0 || backward.size() == 0 || forward.end > backward.begin) {
       return BadInput(fmt::format(
           "step {}: no part of it with a forward and a backward pass comes a second time right "
           "after the first; a capture must have at least two micro-batches that are alike, and in "
-          "a "
-          "pipeline two more than this rank sends ahead before the first comes back",
+          "a pipeline two more than this rank sends ahead before the first comes back",
           step));
     }
-    REPRISE_ASSIGN(const std::uint32_t periods, PeriodsOfPart(graph, found.order, run));
+    found_.forward_first = true;
+    found_.order.Divide(graph_, step, found_.order.PlaceOf(FirstBackward(step, backward.begin)));
+    REPRISE_TRY(AddParts(step, forward));
+    return AddParts(step, backward);
+  }
+
+  // Not after `most`.
+  [[nodiscard]] std::uint32_t FirstBackward(std::int32_t step, std::uint32_t most) const {
+    std::uint32_t at = 0;
+    while (at < most && (graph_.step(found_.order.NodeOf(at)) != step ||
+                         phases_[found_.order.NodeOf(at)] != Phase::kBackward)) {
+      ++at;
+    }
+    return at;
+  }
+
+  Status AddParts(std::int32_t step, const PeriodicRun& run) {
+    REPRISE_ASSIGN(const std::uint32_t periods, PeriodsOfPart(graph_, found_.order, run));
     if (periods == 0) {
       return BadInput(fmt::format(
           "step {}: a part of {} nodes comes {} times one after the other with other layers each "
@@ -302,9 +202,9 @@ Result<MicroBatches> Find(const Graph& graph, const std::vector<Phase>& phases,
     }
     MicroBatchParts passes{.step = step};
     passes.length = run.period * periods;
-    passes.end = EndOf(found.order, phases, run, passes.length);
+    passes.end = EndOf(found_.order, phases_, run, passes.length);
     passes.times = (passes.end - run.begin) / passes.length;
-    const std::int64_t parts = PartsOf(found.order, passes);
+    const std::int64_t parts = PartsOf(found_.order, passes);
     if (parts == 0 || passes.times < 2) {
       return BadInput(
           fmt::format("step {}: how many micro-batches it has does not follow from its nodes: a "
@@ -312,29 +212,31 @@ Result<MicroBatches> Find(const Graph& graph, const std::vector<Phase>& phases,
                       "come in equal numbers",
                       step, passes.length, passes.times));
     }
-    if (!found.steps.empty() && parts != found.parts) {
-      return BadInput(
-          fmt::format("step {} has {} micro-batches, an earlier one {}", step, parts, found.parts));
+    if (!found_.steps.empty() && parts != found_.parts) {
+      return BadInput(fmt::format("step {} has {} micro-batches in one place and {} in another",
+                                  step, parts, found_.parts));
     }
-    REPRISE_ASSIGN(found.together, ForwardPassesIn(graph, found.order, phases, passes));
-    found.parts = parts;
-    found.steps.push_back(passes);
+    REPRISE_ASSIGN(found_.together, ForwardPassesIn(graph_, found_.order, phases_, passes));
+    found_.parts = parts;
+    found_.steps.push_back(passes);
+    return {};
   }
-  if (found.steps.empty()) {
-    return BadInput("no node is of a forward pass within a step");
-  }
-  return found;
-}
+
+  const Graph& graph_;
+  const std::vector<Phase>& phases_;
+  std::set<std::int64_t> from_before_;
+  MicroBatches found_;
+};
 
 }  // namespace
 
 Result<MicroBatches> FindMicroBatches(const Graph& graph) {
   const std::vector<Phase> phases = FindPhases(graph);
-  auto found = Find(graph, phases, ProgramOrder::Sizes::kEqual);
+  auto found = Finder(graph, phases).Find(ProgramOrder::Sizes::kEqual);
   if (found) {
     return found;
   }
-  auto of_any_size = Find(graph, phases, ProgramOrder::Sizes::kAny);
+  auto of_any_size = Finder(graph, phases).Find(ProgramOrder::Sizes::kAny);
   return of_any_size ? std::move(of_any_size) : std::move(found);
 }
 

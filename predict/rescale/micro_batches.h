@@ -23,7 +23,10 @@ struct MicroBatchParts {
 
 struct MicroBatches {
   ProgramOrder order;
-  std::vector<MicroBatchParts> steps;  // of each step one
+  // By place: of each step one, or one of its forward passes and one of its backward passes.
+  std::vector<MicroBatchParts> steps;
+  // All forward passes of a step come before its backward ones, as in GPipe.
+  bool forward_first = false;
   // In a step: how often what a part does is done, within the part and before and after it.
   std::int64_t parts = 0;
   // Micro-batches that a part has: more than 1 where a rank has several chunks of layers, which
@@ -32,7 +35,7 @@ struct MicroBatches {
 };
 
 // Bad input, without the file's name: no part comes again that has a forward and a backward pass,
-// or steps differ.
+// or either with the same weights; or steps differ.
 [[nodiscard]] Result<MicroBatches> FindMicroBatches(const Graph& graph);
 
 }  // namespace reprise

@@ -56,9 +56,11 @@ std::vector<Index> InOrder(const Graph& graph, const std::vector<Index>& launche
 Status AppendWork(const Graph& graph, Index i, ProgramOrder::Sizes sizes, std::string& text) {
   auto out = std::back_inserter(text);
   const Actor actor = graph.actor(i);
+  std::string parent(graph.parent(i));  // "Forward 3": programs may number micro-batches
+  std::erase_if(parent, [](char c) { return c >= '0' && c <= '9'; });
   fmt::format_to(out, "{} {} {} {} {} {} {} {} {}", graph.step(i), Name(graph.type(i)),
                  Name(graph.kind(i)), Name(graph.op_class(i)), Name(actor.kind), actor.id,
-                 graph.name(i), graph.op(i), graph.parent(i));
+                 graph.name(i), graph.op(i), parent);
   if (const CommSpec* const comm = graph.comm(i)) {
     fmt::format_to(out, " {} {} {} {}", Name(comm->kind), comm->group, comm->root, comm->peer);
     if (sizes == ProgramOrder::Sizes::kEqual) {
@@ -96,6 +98,17 @@ void ProgramOrder::FindPieces(const Graph& graph) {
     }
     if (main_of.back() == at) {
       main.push_back(at);
+    }
+  }
+}
+
+void ProgramOrder::Divide(const Graph& graph, std::int32_t step, std::uint32_t from) {
+  std::unordered_map<std::uint32_t, std::uint32_t> numbers;
+  for (std::uint32_t at = from; at < nodes.size(); ++at) {
+    if (graph.step(nodes[at]) == step) {
+      const auto [number, is_new] = numbers.try_emplace(work[at], works);
+      work[at] = number->second;
+      works += is_new ? 1 : 0;
     }
   }
 }

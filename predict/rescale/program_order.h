@@ -35,8 +35,11 @@ class ProgramOrder {
   [[nodiscard]] Graph::Index NodeOf(std::uint32_t at) const { return nodes[main[at]]; }
   [[nodiscard]] std::uint32_t WorkOf(std::uint32_t at) const { return work[main[at]]; }
 
-  // Sizes: whether equal nodes have the same shapes and bytes; experts' differ from one
-  // micro-batch to the next. Bad input: arguments that cannot be decoded.
+  // From a place on, what a step does is no more the same as before it.
+  void Divide(const Graph& graph, std::int32_t step, std::uint32_t from);
+
+  // Sizes: whether equal nodes have the same shapes and bytes; experts' differ
+  // from one micro-batch to the next. Bad input: arguments that cannot be decoded.
   enum class Sizes : std::uint8_t { kEqual, kAny };
   [[nodiscard]] static Result<ProgramOrder> Of(const Graph& graph, Sizes sizes);
 

@@ -106,7 +106,9 @@ struct RepeatedNodes::Impl {
     std::vector<Dependency> moved;
     for (Dependency dependency : node.deps) {
       const std::optional<Index> on = graph.FindId(dependency.node_id);
-      const auto to = on ? places.Related(one, found.order.place[*on]) : std::nullopt;
+      const auto relation = IsControl(dependency.reason) ? RepeatedPlaces::Relation::kOrder
+                                                         : RepeatedPlaces::Relation::kOfMicroBatch;
+      const auto to = on ? places.Related(one, found.order.place[*on], relation) : std::nullopt;
       if (to) {
         dependency.node_id = IdOf(*to);
         moved.push_back(dependency);

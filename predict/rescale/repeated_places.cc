@@ -137,28 +137,48 @@ std::optional<std::uint32_t> RepeatedPlaces::OnePartBefore(std::uint32_t place) 
   return before ? std::optional(PieceOf(*before, place)) : std::nullopt;
 }
 
-std::optional<RepeatedPlace> RepeatedPlaces::Related(const RepeatedPlace& from,
-                                                     std::uint32_t to) const {
+std::optional<RepeatedPlace> RepeatedPlaces::Related(const RepeatedPlace& from, std::uint32_t to,
+                                                     Relation relation) const {
   const std::uint32_t main = found_.order.main_of[to];
-  std::optional<RepeatedPlace> related = RelatedMain(from, main);
+  std::optional<RepeatedPlace> related = RelatedMain(from, main, relation);
   if (related) {
     related->place = related->place == main ? to : PieceOf(related->place, to);
   }
   return related;
 }
 
+std::int64_t RepeatedPlaces::LaterThan(const RepeatedPlace& one, std::size_t step,
+                                       Relation relation) const {
+  const std::optional<Occurrence> own = OccurrenceOf(found_.order.main_of[one.place]);
+  const auto is_after = [&](std::size_t parts) {
+    return one.place >= found_.order.PlaceOf(found_.steps[parts].end);
+  };
+  const bool same_passes = own && own->step == step;
+  if (same_passes || (own && relation == Relation::kOfMicroBatch &&
+                      found_.steps[own->step].step == found_.steps[step].step)) {
+    return one.copy >= 0 ? one.copy - own->part : is_after(own->step) ? more_ : 0;
+  }
+  // What no part has, but between forward and backward passes, is of the first micro-batch.
+  std::size_t last = step;
+  while (relation == Relation::kOfMicroBatch && last + 1 < found_.steps.size() &&
+         found_.steps[last + 1].step == found_.steps[step].step) {
+    ++last;
+  }
+  return one.copy >= 0 || is_after(last) ? more_ : 0;
+}
+
 std::optional<RepeatedPlace> RepeatedPlaces::RelatedMain(const RepeatedPlace& from,
-                                                         std::uint32_t to) const {
+                                                         std::uint32_t to,
+                                                         Relation relation) const {
   std::optional<Occurrence> occurrence = OccurrenceOf(to);
-  const bool is_copy = from.copy >= 0;
-  const bool moves =
-      occurrence && from.place >= found_.order.PlaceOf(found_.steps[occurrence->step].end);
-  if (!occurrence || (!is_copy && !moves)) {
+  const std::int64_t later = occurrence ? LaterThan(from, occurrence->step, relation) : 0;
+  if (later == 0 && from.copy < 0) {
     return IsLeftOut(to) ? std::nullopt : std::optional(RepeatedPlace{to});
   }
-  const std::optional<Occurrence> own =
-      is_copy ? OccurrenceOf(found_.order.main_of[from.place]) : std::nullopt;
-  occurrence->part += own && own->step == occurrence->step ? from.copy - own->part : more_;
+  if (!occurrence) {
+    return RepeatedPlace{to};
+  }
+  occurrence->part += later;
   const std::uint32_t work = found_.order.work[to];
   if (occurrence->part >= 0 && occurrence->part < more_) {
     const std::int64_t copy = occurrence->part;

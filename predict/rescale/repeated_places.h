@@ -46,9 +46,12 @@ class RepeatedPlaces {
   // The place with the same work one part earlier.
   [[nodiscard]] std::optional<std::uint32_t> OnePartBefore(std::uint32_t place) const;
   // What is to `from` as the recorded `to` is to the node that `from` is or copies. Nothing: the
-  // micro-batch that it would be of is left out, or there is none.
-  [[nodiscard]] std::optional<RepeatedPlace> Related(const RepeatedPlace& from,
-                                                     std::uint32_t to) const;
+  // micro-batch that it would be of is left out, or there is none. Relation: with forward passes
+  // first, a backward pass belongs to that of its micro-batch, and the first one follows the last.
+  enum class Relation : std::uint8_t { kOfMicroBatch, kOrder };
+  [[nodiscard]] std::optional<RepeatedPlace> Related(
+      const RepeatedPlace& from, std::uint32_t to,
+      Relation relation = Relation::kOfMicroBatch) const;
 
  private:
   // Of main places whose work a part has.
@@ -60,9 +63,13 @@ class RepeatedPlaces {
   [[nodiscard]] std::optional<Occurrence> OccurrenceOf(std::uint32_t place) const;
   [[nodiscard]] std::optional<std::uint32_t> PlaceOf(std::uint32_t work,
                                                      const Occurrence& of) const;
+  // By how many parts a node's micro-batch is later than the one of the node that it is or copies,
+  // as what it refers to sees it, which is of a step's parts.
+  [[nodiscard]] std::int64_t LaterThan(const RepeatedPlace& one, std::size_t step,
+                                       Relation relation) const;
   // Of a main place.
   [[nodiscard]] std::optional<RepeatedPlace> RelatedMain(const RepeatedPlace& from,
-                                                         std::uint32_t to) const;
+                                                         std::uint32_t to, Relation relation) const;
   // Of another call that does the same: the piece that `piece` is of its own; its last one where it
   // has fewer.
   [[nodiscard]] std::uint32_t PieceOf(std::uint32_t main, std::uint32_t piece) const;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "predict/rescale/micro_batches.h"
@@ -19,7 +20,8 @@ class Program {
  public:
   Program() {
     for (std::int64_t m = 0; m < kSends; ++m) {
-      Host("aten::embedding", "", OpKind::kWork, OpClass::kIndex);
+      // Some schedules number their micro-batches.
+      Host("aten::embedding", "Forward " + std::to_string(m), OpKind::kWork, OpClass::kIndex);
       Send(m, m % 2 == 0 ? 1 : 3);
       Host("aten::mm", "autograd::engine::evaluate_function: MmBackward0", OpKind::kWork,
            OpClass::kGemm);
@@ -50,7 +52,7 @@ class Program {
     node.step = 0;
     return node;
   }
-  Node& Host(const char* name, const char* parent, OpKind kind, OpClass op_class) {
+  Node& Host(const char* name, const std::string& parent, OpKind kind, OpClass op_class) {
     Node& node = Add(name, kind, op_class);
     node.actor = {Actor::Kind::kThread, 1, -1};
     node.parent = parent;

@@ -89,6 +89,7 @@ std::vector<GeneratedJob> JobsOfMicroBatches() {
       {{"pp", "4"}},
       {{"pp", "2"}, {"zero", "1"}, {"overlap", "grad+param"}},
       {{"pp", "2"}, {"schedule", "interleaved:2"}},
+      {{"pp", "2"}, {"schedule", "gpipe"}},
   };
   std::vector<GeneratedJob> layouts = {
       {.preset = "gpt-small", .options = {{"steps", "3"}}},

@@ -1,0 +1,214 @@
+#include "predict/rescale/periodic_run.h"
+
+#include <algorithm>
+#include <map>
+
+namespace reprise {
+namespace {
+
+using Index = Graph::Index;
+
+// Periods that are looked at, of each step.
+constexpr std::size_t kMostPeriods = 256;
+// How often the rarest work may come in a period: once in a micro-batch, of which as many come
+// together as a pipeline with several chunks a rank has ranks.
+constexpr std::size_t kMostInPeriod = 64;
+// Kinds of work that say which they are: those that come least often, since what comes once in a
+// micro-batch comes again after its period.
+constexpr std::size_t kMostWorks = 256;
+
+// Whether products of two periods have the same weights. Layers have their own; products beside
+// each other may share what they multiply, which operators made.
+Result<bool> HaveSameWeights(const Graph& graph, const ProgramOrder& order, const PeriodicRun& run,
+                             const std::set<std::int64_t>& from_before) {
+  for (std::uint32_t at = run.end - run.period; at < run.end; ++at) {
+    if (graph.op_class(order.NodeOf(at)) != OpClass::kGemm) {
+      continue;
+    }
+    REPRISE_ASSIGN(const TensorPlaces now, TensorsOf(graph, order.NodeOf(at)));
+    REPRISE_ASSIGN(const TensorPlaces before, TensorsOf(graph, order.NodeOf(at - run.period)));
+    for (std::size_t k = 0; k < std::min(now.size(), before.size()); ++k) {
+      if (now[k] == before[k] && from_before.contains(now[k].first)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+class StepSearch {
+ public:
+  StepSearch(const Graph& graph, const ProgramOrder& order, const std::vector<Phase>& phases,
+             const std::set<std::int64_t>& from_before, std::int32_t step, Passes passes)
+      : graph_(graph),
+        order_(order),
+        phases_(phases),
+        from_before_(from_before),
+        step_(step),
+        passes_(passes) {
+    for (Index i = 0; i < graph.size(); ++i) {
+      has_products_ = has_products_ || graph.op_class(i) == OpClass::kGemm;
+    }
+  }
+
+  // Empty: nothing comes again.
+  [[nodiscard]] Result<PeriodicRun> Longest() const {
+    PeriodicRun longest;
+    for (const std::uint32_t period : Periods()) {
+      const PeriodicRun run = LongestOf(period);
+      const bool longer = run.size() > longest.size() ||
+                          (run.size() == longest.size() && run.period < longest.period);
+      if (longer && run.size() >= 2 * period && HasPasses(run)) {
+        REPRISE_ASSIGN(const bool same, IsOfSameLayers(run));
+        longest = same ? run : longest;
+      }
+    }
+    return longest;
+  }
+
+ private:
+  [[nodiscard]] bool IsOfStep(std::uint32_t at) const {
+    return graph_.step(order_.NodeOf(at)) == step_;
+  }
+  [[nodiscard]] Phase PhaseAt(std::uint32_t at) const { return phases_[order_.NodeOf(at)]; }
+
+  // Distances at which work of a pass comes again, of the rarest works first.
+  [[nodiscard]] std::vector<std::uint32_t> Periods() const {
+    const Phase of_pass = passes_ == Passes::kBackward ? Phase::kBackward : Phase::kForward;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> places;  // by work
+    for (std::uint32_t at = 0; at < order_.MainCount(); ++at) {
+      if (IsOfStep(at) && PhaseAt(at) == of_pass) {
+        places[order_.WorkOf(at)].push_back(at);
+      }
+    }
+    std::vector<const std::vector<std::uint32_t>*> rarest;
+    for (const auto& [work, of_work] : places) {
+      if (of_work.size() > 1) {
+        rarest.push_back(&of_work);
+      }
+    }
+    std::ranges::stable_sort(rarest, {}, [](const auto* of_work) { return of_work->size(); });
+    rarest.resize(std::min(rarest.size(), kMostWorks));
+    std::map<std::uint32_t, std::size_t> votes;
+    for (const auto* const of_work : rarest) {
+      for (std::size_t apart = 1; apart <= std::min(kMostInPeriod, of_work->size() - 1); ++apart) {
+        for (const std::uint32_t distance : UsualDistances(*of_work, apart)) {
+          ++votes[distance];
+        }
+      }
+    }
+    std::vector<std::pair<std::uint32_t, std::size_t>> by_votes(votes.begin(), votes.end());
+    std::ranges::stable_sort(by_votes, std::ranges::greater(),
+                             &std::pair<std::uint32_t, std::size_t>::second);
+    std::vector<std::uint32_t> periods;
+    for (const auto& [distance, count] : by_votes) {
+      if (periods.size() < kMostPeriods) {
+        periods.push_back(distance);
+      }
+    }
+    return periods;
+  }
+
+  // Of places that are `apart` places of a work from each other: distances that are at least half
+  // as frequent as the most frequent one. While a pipeline fills, forward passes are closer.
+  [[nodiscard]] static std::vector<std::uint32_t> UsualDistances(
+      const std::vector<std::uint32_t>& places, std::size_t apart) {
+    std::map<std::uint32_t, std::size_t> counts;
+    std::size_t most = 0;
+    for (std::size_t k = apart; k < places.size(); ++k) {
+      most = std::max(most, ++counts[places[k] - places[k - apart]]);
+    }
+    std::vector<std::uint32_t> usual;
+    for (const auto& [distance, count] : counts) {
+      if (2 * count >= most) {
+        usual.push_back(distance);
+      }
+    }
+    return usual;
+  }
+
+  [[nodiscard]] PeriodicRun LongestOf(std::uint32_t period) const {
+    PeriodicRun longest{.period = period};
+    std::uint32_t begin = 0;
+    for (std::uint32_t at = 0; at + period < order_.MainCount(); ++at) {
+      if (order_.WorkOf(at) != order_.WorkOf(at + period) || !IsOfStep(at)) {
+        begin = at + 1;
+      } else if (at + 1 + period - begin > longest.size()) {
+        longest.begin = begin;
+        longest.end = at + 1 + period;
+      }
+    }
+    return longest;
+  }
+
+  // Parts with both passes are no layers. FSDP gathers weights anew for each, and that is not
+  // looked through.
+  [[nodiscard]] Result<bool> IsOfSameLayers(const PeriodicRun& run) const {
+    if (passes_ == Passes::kBoth) {
+      return true;
+    }
+    return HaveSameWeights(graph_, order_, run, from_before_);
+  }
+
+  // Some of what comes again is no pass: what an optimizer does for each tensor, results that are
+  // read one by one. Passes have products, if the trace has any.
+  [[nodiscard]] bool HasPasses(const PeriodicRun& run) const {
+    std::set<Phase> phases;
+    bool products = !has_products_;
+    for (std::uint32_t at = run.end - run.period; at < run.end; ++at) {
+      phases.insert(PhaseAt(at));
+      products = products || graph_.op_class(order_.NodeOf(at)) == OpClass::kGemm;
+    }
+    return products && phases.contains(Phase::kForward) == (passes_ != Passes::kBackward) &&
+           phases.contains(Phase::kBackward) == (passes_ != Passes::kForward) &&
+           !phases.contains(Phase::kOptimizer);
+  }
+
+  const Graph& graph_;
+  const ProgramOrder& order_;
+  const std::vector<Phase>& phases_;
+  const std::set<std::int64_t>& from_before_;
+  std::int32_t step_;
+  Passes passes_;
+  bool has_products_ = false;
+};
+
+}  // namespace
+
+Result<TensorPlaces> TensorsOf(const Graph& graph, Index i) {
+  REPRISE_ASSIGN(const OpCall call, graph.Call(i));
+  TensorPlaces tensors;
+  for (const ValueList* const values : {&call.inputs, &call.outputs}) {
+    for (const TensorDesc* const tensor : TensorsIn(*values)) {
+      tensors.emplace_back(tensor->incarnation, tensor->offset);
+    }
+  }
+  return tensors;
+}
+
+Result<std::set<std::int64_t>> StoragesFromBefore(const Graph& graph, const ProgramOrder& order) {
+  std::set<std::int64_t> before, made;
+  for (const Index i : order.nodes) {
+    REPRISE_ASSIGN(const OpCall call, graph.Call(i));
+    for (const TensorDesc* const tensor : TensorsIn(call.inputs)) {
+      if (!made.contains(tensor->incarnation)) {
+        before.insert(tensor->incarnation);
+      }
+    }
+    for (const TensorDesc* const tensor : TensorsIn(call.outputs)) {
+      if (!before.contains(tensor->incarnation)) {
+        made.insert(tensor->incarnation);
+      }
+    }
+  }
+  return before;
+}
+
+Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order,
+                                   const std::vector<Phase>& phases,
+                                   const std::set<std::int64_t>& from_before, std::int32_t step,
+                                   Passes passes) {
+  return StepSearch(graph, order, phases, from_before, step, passes).Longest();
+}
+
+}  // namespace reprise

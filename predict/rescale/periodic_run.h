@@ -1,0 +1,43 @@
+// Parts of a step that come again, one right after the other.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/phase.h"
+#include "core/result.h"
+#include "et_schema/graph.h"
+#include "predict/rescale/program_order.h"
+
+namespace reprise {
+
+// From `begin` on, each main node does the same as the one `period` before it, up to `end`.
+struct PeriodicRun {
+  std::uint32_t begin = 0, end = 0, period = 0;
+
+  [[nodiscard]] std::uint32_t size() const { return end - begin; }
+};
+
+// Which passes a part has.
+enum class Passes : std::uint8_t { kBoth, kForward, kBackward };
+
+// Where the tensors of a node are, in the order in which it names them: storage and offset.
+using TensorPlaces = std::vector<std::pair<std::int64_t, std::int64_t>>;
+// Bad input: arguments that cannot be decoded; so of the others, too.
+[[nodiscard]] Result<TensorPlaces> TensorsOf(const Graph& graph, Graph::Index i);
+
+// Storages that were there before the trace: parameters, and data. Not what operators made.
+[[nodiscard]] Result<std::set<std::int64_t>> StoragesFromBefore(const Graph& graph,
+                                                                const ProgramOrder& order);
+
+// The longest run of a step whose periods have these passes. Empty: there is none. Of one pass
+// alone, periods have the same weights, among `from_before` (StoragesFromBefore): else they would
+// be layers. `phases`: by node.
+[[nodiscard]] Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order,
+                                                 const std::vector<Phase>& phases,
+                                                 const std::set<std::int64_t>& from_before,
+                                                 std::int32_t step, Passes passes);
+
+}  // namespace reprise
