@@ -213,8 +213,10 @@ class Finder {
                       step, passes.length, passes.times));
     }
     if (!found_.steps.empty() && parts != found_.parts) {
-      return BadInput(fmt::format("step {} has {} micro-batches in one place and {} in another",
-                                  step, parts, found_.parts));
+      return BadInput(fmt::format(
+          "step {} has {} micro-batches in one place and {} in another; a pipeline's order shows "
+          "where it has more micro-batches than ranks",
+          step, parts, found_.parts));
     }
     REPRISE_ASSIGN(found_.together, ForwardPassesIn(graph_, found_.order, phases_, passes));
     found_.parts = parts;

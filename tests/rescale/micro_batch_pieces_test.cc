@@ -20,11 +20,10 @@ class Program {
  public:
   Program() {
     for (std::int64_t m = 0; m < kSends; ++m) {
-      // Some schedules number their micro-batches.
-      Host("aten::embedding", "Forward " + std::to_string(m), OpKind::kWork, OpClass::kIndex);
+      Host("aten::embedding", "", OpKind::kWork, OpClass::kIndex);
       Send(m, m % 2 == 0 ? 1 : 3);
-      Host("aten::mm", "autograd::engine::evaluate_function: MmBackward0", OpKind::kWork,
-           OpClass::kGemm);
+      // Some schedules number their passes.
+      Host("aten::mm", "Backward " + std::to_string(m), OpKind::kWork, OpClass::kGemm);
     }
     for (const std::uint64_t send : sends_) {
       Node& wait = Host("c10d::wait", "", OpKind::kWait, OpClass::kHost);
