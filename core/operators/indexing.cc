@@ -79,7 +79,6 @@ std::span<const OperatorGroup> operator_groups::Indexing() {
 
   static constexpr std::string_view kIndexEstimatedNames[] = {
       "aten::eye",
-      "aten::histc",
       "aten::unique_dim",
       "aten::_unique2",
   };
@@ -124,6 +123,7 @@ std::span<const OperatorGroup> operator_groups::Indexing() {
        .kernels = "bincount",
        .cost = CostRule::kBincount,
        .bounds = BoundRule::kBins},
+      {.name = "aten::histc", .kernels = "bincount", .cost = CostRule::kBincount},
       {.name = "aten::roll",
        .kernels = "copy",
        .cost = CostRule::kReadAndWrite,

@@ -82,7 +82,7 @@ class MicroBatchSet {
       return writer->Write(node);
     });
     if (!written) {
-      return BadInput(fmt::format("{}: {}", one.file, written.error().message));
+      return Fail(written.error().kind, fmt::format("{}: {}", one.file, written.error().message));
     }
     return writer->Close();
   }
@@ -107,7 +107,8 @@ class MicroBatchSet {
     return {};
   }
 
-  // As many more samples and FLOPs. Memory stays: as many micro-batches are under way at a time.
+  // As many more samples and FLOPs. Memory stays where as many micro-batches are under way at a
+  // time; where all of them are, it is not known.
   [[nodiscard]] Status WriteJob() const {
     REPRISE_ASSIGN(std::optional<JobFacts> job, ReadJobFacts(set_.directory));
     if (!job) {
@@ -121,6 +122,9 @@ class MicroBatchSet {
     const double ratio = static_cast<double>(summary_.after) / static_cast<double>(summary_.before);
     job->model_flops *= ratio;
     job->executed_flops *= ratio;
+    if (forward_first_) {
+      job->memory.clear();
+    }
     return WriteTextFile((fs::path(directory_) / kJobFile).string(), JobFactsText(*job));
   }
 

@@ -140,7 +140,7 @@ class Finder {
 
   Result<MicroBatches> Find(ProgramOrder::Sizes sizes) {
     REPRISE_ASSIGN(found_.order, ProgramOrder::Of(graph_, sizes));
-    REPRISE_ASSIGN(from_before_, StoragesFromBefore(graph_, found_.order));
+    REPRISE_ASSIGN(weights_, StoragesFromBefore(graph_, found_.order, phases_));
     std::set<std::int32_t> steps;
     for (Index i = 0; i < graph_.size(); ++i) {
       if (phases_[i] == Phase::kForward && graph_.step(i) >= 0) {
@@ -158,7 +158,7 @@ class Finder {
 
  private:
   [[nodiscard]] Result<PeriodicRun> Longest(std::int32_t step, Passes passes) const {
-    return FindLongestRun(graph_, found_.order, phases_, from_before_, step, passes);
+    return FindLongestRun(graph_, found_.order, phases_, weights_, step, passes);
   }
 
   Status FindStep(std::int32_t step) {
@@ -218,7 +218,9 @@ class Finder {
           "where it has more micro-batches than ranks",
           step, parts, found_.parts));
     }
-    REPRISE_ASSIGN(found_.together, ForwardPassesIn(graph_, found_.order, phases_, passes));
+    REPRISE_ASSIGN(const std::int64_t together,
+                   ForwardPassesIn(graph_, found_.order, phases_, passes));
+    found_.together = std::max(found_.together, together);
     found_.parts = parts;
     found_.steps.push_back(passes);
     return {};
@@ -226,7 +228,7 @@ class Finder {
 
   const Graph& graph_;
   const std::vector<Phase>& phases_;
-  std::set<std::int64_t> from_before_;
+  KnownStorages weights_;
   MicroBatches found_;
 };
 

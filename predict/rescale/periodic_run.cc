@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace reprise {
 namespace {
@@ -16,11 +17,14 @@ constexpr std::size_t kMostInPeriod = 64;
 // Kinds of work that say which they are: those that come least often, since what comes once in a
 // micro-batch comes again after its period.
 constexpr std::size_t kMostWorks = 256;
+constexpr std::size_t kMostPlaces = 200'000;  // of them all
 
 // Whether products of two periods have the same weights. Layers have their own; products beside
-// each other may share what they multiply, which operators made.
-Result<bool> HaveSameWeights(const Graph& graph, const ProgramOrder& order, const PeriodicRun& run,
-                             const std::set<std::int64_t>& from_before) {
+// each other may share what they multiply, which operators made. Nothing: they name none of these.
+Result<std::optional<bool>> HaveSameWeights(const Graph& graph, const ProgramOrder& order,
+                                            const PeriodicRun& run,
+                                            const std::set<std::int64_t>& weights) {
+  bool named = false;
   for (std::uint32_t at = run.end - run.period; at < run.end; ++at) {
     if (graph.op_class(order.NodeOf(at)) != OpClass::kGemm) {
       continue;
@@ -28,26 +32,34 @@ Result<bool> HaveSameWeights(const Graph& graph, const ProgramOrder& order, cons
     REPRISE_ASSIGN(const TensorPlaces now, TensorsOf(graph, order.NodeOf(at)));
     REPRISE_ASSIGN(const TensorPlaces before, TensorsOf(graph, order.NodeOf(at - run.period)));
     for (std::size_t k = 0; k < std::min(now.size(), before.size()); ++k) {
-      if (now[k] == before[k] && from_before.contains(now[k].first)) {
-        return true;
+      if (!weights.contains(now[k].first)) {
+        continue;
       }
+      if (now[k] == before[k]) {
+        return std::optional(true);
+      }
+      named = true;
     }
   }
-  return false;
+  return named ? std::optional(false) : std::nullopt;
 }
 
 class StepSearch {
  public:
   StepSearch(const Graph& graph, const ProgramOrder& order, const std::vector<Phase>& phases,
-             const std::set<std::int64_t>& from_before, std::int32_t step, Passes passes)
+             const KnownStorages& weights, std::int32_t step, Passes passes)
       : graph_(graph),
         order_(order),
         phases_(phases),
-        from_before_(from_before),
+        weights_(weights),
         step_(step),
         passes_(passes) {
-    for (Index i = 0; i < graph.size(); ++i) {
-      has_products_ = has_products_ || graph.op_class(i) == OpClass::kGemm;
+    for (std::uint32_t at = 0; at < order.MainCount(); ++at) {
+      if (IsOfStep(at)) {
+        begin_ = end_ == 0 ? at : begin_;
+        end_ = at + 1;
+        has_products_ = has_products_ || graph.op_class(order.NodeOf(at)) == OpClass::kGemm;
+      }
     }
   }
 
@@ -76,7 +88,7 @@ class StepSearch {
   [[nodiscard]] std::vector<std::uint32_t> Periods() const {
     const Phase of_pass = passes_ == Passes::kBackward ? Phase::kBackward : Phase::kForward;
     std::map<std::uint32_t, std::vector<std::uint32_t>> places;  // by work
-    for (std::uint32_t at = 0; at < order_.MainCount(); ++at) {
+    for (std::uint32_t at = begin_; at < end_; ++at) {
       if (IsOfStep(at) && PhaseAt(at) == of_pass) {
         places[order_.WorkOf(at)].push_back(at);
       }
@@ -90,7 +102,12 @@ class StepSearch {
     std::ranges::stable_sort(rarest, {}, [](const auto* of_work) { return of_work->size(); });
     rarest.resize(std::min(rarest.size(), kMostWorks));
     std::map<std::uint32_t, std::size_t> votes;
+    std::size_t looked_at = 0;
     for (const auto* const of_work : rarest) {
+      if (looked_at > kMostPlaces) {
+        break;
+      }
+      looked_at += of_work->size();
       for (std::size_t apart = 1; apart <= std::min(kMostInPeriod, of_work->size() - 1); ++apart) {
         for (const std::uint32_t distance : UsualDistances(*of_work, apart)) {
           ++votes[distance];
@@ -129,8 +146,8 @@ class StepSearch {
 
   [[nodiscard]] PeriodicRun LongestOf(std::uint32_t period) const {
     PeriodicRun longest{.period = period};
-    std::uint32_t begin = 0;
-    for (std::uint32_t at = 0; at + period < order_.MainCount(); ++at) {
+    std::uint32_t begin = begin_;
+    for (std::uint32_t at = begin_; at + period < end_; ++at) {
       if (order_.WorkOf(at) != order_.WorkOf(at + period) || !IsOfStep(at)) {
         begin = at + 1;
       } else if (at + 1 + period - begin > longest.size()) {
@@ -141,13 +158,14 @@ class StepSearch {
     return longest;
   }
 
-  // Parts with both passes are no layers. FSDP gathers weights anew for each, and that is not
-  // looked through.
+  // Parts with both passes are layers only where these are computed again in the backward pass;
+  // that shows in weights that the step trains. What FSDP gathers anew for each micro-batch is
+  // none.
   [[nodiscard]] Result<bool> IsOfSameLayers(const PeriodicRun& run) const {
-    if (passes_ == Passes::kBoth) {
-      return true;
-    }
-    return HaveSameWeights(graph_, order_, run, from_before_);
+    const bool both = passes_ == Passes::kBoth;
+    REPRISE_ASSIGN(const std::optional<bool> same,
+                   HaveSameWeights(graph_, order_, run, both ? weights_.trained : weights_.all));
+    return same.value_or(both);
   }
 
   // Some of what comes again is no pass: what an optimizer does for each tensor, results that are
@@ -167,10 +185,11 @@ class StepSearch {
   const Graph& graph_;
   const ProgramOrder& order_;
   const std::vector<Phase>& phases_;
-  const std::set<std::int64_t>& from_before_;
+  const KnownStorages& weights_;
   std::int32_t step_;
   Passes passes_;
-  bool has_products_ = false;
+  std::uint32_t begin_ = 0, end_ = 0;  // of the step
+  bool has_products_ = false;          // in the step
 };
 
 }  // namespace
@@ -186,29 +205,33 @@ Result<TensorPlaces> TensorsOf(const Graph& graph, Index i) {
   return tensors;
 }
 
-Result<std::set<std::int64_t>> StoragesFromBefore(const Graph& graph, const ProgramOrder& order) {
-  std::set<std::int64_t> before, made;
+Result<KnownStorages> StoragesFromBefore(const Graph& graph, const ProgramOrder& order,
+                                         const std::vector<Phase>& phases) {
+  KnownStorages found;
+  std::set<std::int64_t> made;
   for (const Index i : order.nodes) {
     REPRISE_ASSIGN(const OpCall call, graph.Call(i));
     for (const TensorDesc* const tensor : TensorsIn(call.inputs)) {
       if (!made.contains(tensor->incarnation)) {
-        before.insert(tensor->incarnation);
+        found.all.insert(tensor->incarnation);
+        if (phases[i] == Phase::kOptimizer) {
+          found.trained.insert(tensor->incarnation);
+        }
       }
     }
     for (const TensorDesc* const tensor : TensorsIn(call.outputs)) {
-      if (!before.contains(tensor->incarnation)) {
+      if (!found.all.contains(tensor->incarnation)) {
         made.insert(tensor->incarnation);
       }
     }
   }
-  return before;
+  return found;
 }
 
 Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order,
-                                   const std::vector<Phase>& phases,
-                                   const std::set<std::int64_t>& from_before, std::int32_t step,
-                                   Passes passes) {
-  return StepSearch(graph, order, phases, from_before, step, passes).Longest();
+                                   const std::vector<Phase>& phases, const KnownStorages& weights,
+                                   std::int32_t step, Passes passes) {
+  return StepSearch(graph, order, phases, weights, step, passes).Longest();
 }
 
 }  // namespace reprise

@@ -28,16 +28,21 @@ using TensorPlaces = std::vector<std::pair<std::int64_t, std::int64_t>>;
 // Bad input: arguments that cannot be decoded; so of the others, too.
 [[nodiscard]] Result<TensorPlaces> TensorsOf(const Graph& graph, Graph::Index i);
 
-// Storages that were there before the trace: parameters, and data. Not what operators made.
-[[nodiscard]] Result<std::set<std::int64_t>> StoragesFromBefore(const Graph& graph,
-                                                                const ProgramOrder& order);
+// Storages that were there before the trace, not made by operators: parameters and data.
+struct KnownStorages {
+  std::set<std::int64_t> all;
+  std::set<std::int64_t> trained;  // of these: what an optimizer names
+};
+[[nodiscard]] Result<KnownStorages> StoragesFromBefore(const Graph& graph,
+                                                       const ProgramOrder& order,
+                                                       const std::vector<Phase>& phases);
 
-// The longest run of a step whose periods have these passes. Empty: there is none. Of one pass
-// alone, periods have the same weights, among `from_before` (StoragesFromBefore): else they would
-// be layers. `phases`: by node.
+// The longest run of a step whose periods have these passes. Empty: there is none. Periods with
+// both passes have the same trained weights, or name none; those of one pass the same weights: else
+// they would be layers. `phases`: by node.
 [[nodiscard]] Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order,
                                                  const std::vector<Phase>& phases,
-                                                 const std::set<std::int64_t>& from_before,
-                                                 std::int32_t step, Passes passes);
+                                                 const KnownStorages& weights, std::int32_t step,
+                                                 Passes passes);
 
 }  // namespace reprise

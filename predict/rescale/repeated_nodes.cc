@@ -173,10 +173,10 @@ TraceMetadata RepeatedNodes::Header() const {
     step.start_ns = impl_->times.After(step.start_ns);
     step.duration_ns = end_ns - step.start_ns;
   }
+  const std::vector<IndexRange>& recorded = impl_->graph.metadata().index_ranges;
   for (const auto& [made, source] : impl_->storages.made()) {
-    const auto range =
-        std::ranges::find(impl_->graph.metadata().index_ranges, source, &IndexRange::incarnation);
-    if (range != impl_->graph.metadata().index_ranges.end()) {
+    const auto range = std::ranges::lower_bound(recorded, source, {}, &IndexRange::incarnation);
+    if (range != recorded.end() && range->incarnation == source) {
       header.index_ranges.push_back({made, range->low, range->high});
     }
   }

@@ -65,31 +65,54 @@ __kernel void scatter(__global TYPE(X)* target, long target0, __global const TYP
   }
 }
 
+// count of the n items whose CLASS(i) is c, in each class from begin to end. On a CPU one pass counts
+// them all in place.
+#if L == 1
+#define COUNT_CLASSES(CLASS, ADD, SET)                  \
+  for (long c = begin; c < end; ++c) SET(c, 0);         \
+  for (long i = 0; i < n; ++i) {                        \
+    long c = CLASS(i);                                  \
+    if (c >= begin && c < end) ADD(c);                  \
+  }
+#else
+#define COUNT_CLASSES(CLASS, ADD, SET)                              \
+  __local int partial[L];                                           \
+  for (long c = begin; c < end; ++c) {                              \
+    int count = 0;                                                  \
+    for (long i = get_local_id(0); i < n; i += L) count += CLASS(i) == c; \
+    uint lid = get_local_id(0);                                     \
+    barrier(CLK_LOCAL_MEM_FENCE);                                   \
+    partial[lid] = count;                                           \
+    barrier(CLK_LOCAL_MEM_FENCE);                                   \
+    for (uint half_size = L / 2; half_size > 0; half_size /= 2) {   \
+      if (lid < half_size) partial[lid] += partial[lid + half_size]; \
+      barrier(CLK_LOCAL_MEM_FENCE);                                 \
+    }                                                               \
+    if (lid == 0) SET(c, partial[0]);                               \
+  }
+#endif
+
 // counts[c] = how many of n indices are c; a work-group owns `block` classes.
+#define INDEX_CLASS(i) in_range(index[index0 + (i)], classes)
+#define ADD_COUNT(c) ++counts[counts0 + (c)]
+#define SET_COUNT(c, count) counts[counts0 + (c)] = (count)
 __kernel void histogram(__global const TYPE(I)* index, long index0, __global long* counts,
                         long counts0, long n, long classes, long block) {
   long begin = (long)get_group_id(0) * block, end = min(classes, begin + block);
-#if L == 1
-  for (long c = begin; c < end; ++c) counts[counts0 + c] = 0;
-  for (long i = 0; i < n; ++i) {
-    long c = in_range(index[index0 + i], classes);
-    if (c >= begin && c < end) ++counts[counts0 + c];
-  }
-#else
-  __local int partial[L];
-  for (long c = begin; c < end; ++c) {
-    int count = 0;
-    for (long i = get_local_id(0); i < n; i += L)
-      count += in_range(index[index0 + i], classes) == c;
-    uint lid = get_local_id(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    partial[lid] = count;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint half_size = L / 2; half_size > 0; half_size /= 2) {
-      if (lid < half_size) partial[lid] += partial[lid + half_size];
-      barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (lid == 0) counts[counts0 + c] = partial[0];
-  }
-#endif
+  COUNT_CLASSES(INDEX_CLASS, ADD_COUNT, SET_COUNT)
+}
+
+// The number of the part of [low, high] that a value lies in, of equal ones; -1: outside.
+static long part_of(ACC v, float low, float high, long parts) {
+  return v >= low && v <= high ? min((long)((v - low) * parts / (high - low)), parts - 1) : -1;
+}
+
+// counts[c] = how many of n values lie in part c; a work-group owns `block` parts.
+#define PART_CLASS(i) part_of(GET(X, values, values0 + (i)), low, high, parts)
+#define ADD_PART(c) PUT(X, counts, counts0 + (c), GET(X, counts, counts0 + (c)) + 1)
+#define SET_PART(c, count) PUT(X, counts, counts0 + (c), (ACC)(count))
+__kernel void parts_of_range(__global const TYPE(X)* values, long values0, __global TYPE(X)* counts,
+                             long counts0, long n, float low, float high, long parts, long block) {
+  long begin = (long)get_group_id(0) * block, end = min(parts, begin + block);
+  COUNT_CLASSES(PART_CLASS, ADD_PART, SET_PART)
 }
