@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 namespace reprise {
 namespace {
@@ -19,29 +18,28 @@ constexpr std::size_t kMostInPeriod = 64;
 constexpr std::size_t kMostWorks = 256;
 constexpr std::size_t kMostPlaces = 200'000;  // of them all
 
-// Whether products of two periods have the same weights. Layers have their own; products beside
-// each other may share what they multiply, which operators made. Nothing: they name none of these.
-Result<std::optional<bool>> HaveSameWeights(const Graph& graph, const ProgramOrder& order,
-                                            const PeriodicRun& run,
-                                            const std::set<std::int64_t>& weights) {
-  bool named = false;
-  for (std::uint32_t at = run.end - run.period; at < run.end; ++at) {
+// Weights that products of a run name, and those of them that several of its periods name.
+struct NamedWeights {
+  std::size_t all = 0, again = 0;
+};
+
+Result<NamedWeights> WeightsOf(const Graph& graph, const ProgramOrder& order,
+                               const PeriodicRun& run, const std::set<std::int64_t>& weights) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::set<std::uint32_t>> periods;  // by tensor
+  for (std::uint32_t at = run.begin; at < run.end; ++at) {
     if (graph.op_class(order.NodeOf(at)) != OpClass::kGemm) {
       continue;
     }
-    REPRISE_ASSIGN(const TensorPlaces now, TensorsOf(graph, order.NodeOf(at)));
-    REPRISE_ASSIGN(const TensorPlaces before, TensorsOf(graph, order.NodeOf(at - run.period)));
-    for (std::size_t k = 0; k < std::min(now.size(), before.size()); ++k) {
-      if (!weights.contains(now[k].first)) {
-        continue;
+    REPRISE_ASSIGN(const TensorPlaces tensors, TensorsOf(graph, order.NodeOf(at)));
+    for (const auto& tensor : tensors) {
+      if (weights.contains(tensor.first)) {
+        periods[tensor].insert((run.end - 1 - at) / run.period);
       }
-      if (now[k] == before[k]) {
-        return std::optional(true);
-      }
-      named = true;
     }
   }
-  return named ? std::optional(false) : std::nullopt;
+  const auto again =
+      std::ranges::count_if(periods, [](const auto& of) { return of.second.size() > 1; });
+  return NamedWeights{periods.size(), static_cast<std::size_t>(again)};
 }
 
 class StepSearch {
@@ -158,14 +156,15 @@ class StepSearch {
     return longest;
   }
 
-  // Parts with both passes are layers only where these are computed again in the backward pass;
-  // that shows in weights that the step trains. What FSDP gathers anew for each micro-batch is
-  // none.
+  // Layers have their own weights. With both passes these are layers that are computed again in the
+  // backward pass: most weights that the step trains are then of one period, if not all, since a
+  // period may begin within a layer. What FSDP gathers anew for each micro-batch is no such weight.
+  // A forward or backward pass of a layer names a weight once.
   [[nodiscard]] Result<bool> IsOfSameLayers(const PeriodicRun& run) const {
     const bool both = passes_ == Passes::kBoth;
-    REPRISE_ASSIGN(const std::optional<bool> same,
-                   HaveSameWeights(graph_, order_, run, both ? weights_.trained : weights_.all));
-    return same.value_or(both);
+    REPRISE_ASSIGN(const NamedWeights named,
+                   WeightsOf(graph_, order_, run, both ? weights_.trained : weights_.all));
+    return both ? 2 * named.again >= named.all : named.again > 0;
   }
 
   // Some of what comes again is no pass: what an optimizer does for each tensor, results that are
