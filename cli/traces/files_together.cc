@@ -26,6 +26,9 @@ Result<std::string> FilesTogether::Add(const std::string& name) {
 
 Status FilesTogether::Publish() {
   std::error_code error;
+  if (!fs::exists(fs::symlink_status(directory_, error))) {
+    return folder_.Publish();  // all in one step
+  }
   fs::create_directories(directory_, error);
   for (const std::string& name : names_) {
     if (!error) {

@@ -16,7 +16,7 @@ class FilesTogether {
   static Result<FilesTogether> Create(std::string directory, bool force);
   // Where a file of this name is to be written; a usage error if the directory has it already.
   [[nodiscard]] Result<std::string> Add(const std::string& name);
-  // Moves all to their places. Without it none is there.
+  // Moves all to their places, in one step where the directory is new. Without it none is there.
   [[nodiscard]] Status Publish();
 
  private:
