@@ -104,14 +104,17 @@ std::vector<GeneratedJob> JobsOfMicroBatches() {
 }
 
 TEST(MicroBatches, AreThoseGeneratedInThatNumber) {
-  int compared = 0;
+  int compared = 0, number = 0;
   for (const GeneratedJob& layout : JobsOfMicroBatches()) {
-    for (const auto& [from, to] : {std::pair(8, 12), {12, 8}, {12, 4}}) {
-      const bool plain_pipeline = layout.options.contains("pp") && layout.options.at("pp") == "2" &&
-                                  !layout.options.contains("schedule");
-      if (to == 4 && !plain_pipeline) {
-        continue;  // too few for chunks and long pipelines; no other than 8 without
-      }
+    // More micro-batches and fewer by turns, of plain pipelines very few, too.
+    const bool plain_pipeline = layout.options.contains("pp") && layout.options.at("pp") == "2" &&
+                                !layout.options.contains("schedule");
+    std::vector<std::pair<int, int>> numbers = {number++ % 2 == 0 ? std::pair(8, 12)
+                                                                  : std::pair(12, 8)};
+    if (plain_pipeline) {
+      numbers.emplace_back(12, 4);
+    }
+    for (const auto& [from, to] : numbers) {
       const ScratchDirectory scratch;
       SCOPED_TRACE(fmt::format("{}: {} to {}", layout.Text(), from, to));
       const std::string source = scratch.File("from"), expected = scratch.File("to");
@@ -134,7 +137,7 @@ TEST(MicroBatches, AreThoseGeneratedInThatNumber) {
       }
     }
   }
-  EXPECT_GE(compared, 120);
+  EXPECT_GE(compared, 80);
 }
 
 }  // namespace
