@@ -118,15 +118,7 @@ class NsightTest(program.CaptureTest):
         out, _ = self.convert(self.write())
         self.assertIn(": 1 rank, 39 nodes\n", self.run_program("anonymize", out, "-o", self.dir / "shared").stdout)
         self.run_program("audit", self.dir / "shared")
-        for path in (self.dir / "shared").iterdir():
-            for secret in (SECRET, HOST, "iteration 1"):
-                self.assertNotIn(secret.encode(), path.read_bytes(), path)
-
-    def refused(self, path, *words):
-        done = self.convert(path, expect=BAD_INPUT)[1]
-        for word in (path.name, *words):
-            self.assertIn(word, done.stderr)
-        self.assertFalse((self.dir / "set").exists())
+        self.assert_lacks(self.dir / "shared", SECRET, HOST, "iteration 1")
 
     def change(self, *statements, **options):
         path = self.write(**options)

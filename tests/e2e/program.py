@@ -110,10 +110,16 @@ class CaptureTest(ProgramTest):
         self.run_program("export", path, "--to", "json", "-o", self.dir / "nodes.json", "--force")
         return json.loads((self.dir / "nodes.json").read_text())["nodes"]
 
+    def assert_lacks(self, directory, *texts):
+        """No file of the directory has one of these texts."""
+        for path in directory.iterdir():
+            for text in texts:
+                self.assertNotIn(text.encode(), path.read_bytes(), path)
+
     def refused(self, source, *texts):
-        """Bad input, with these texts, and nothing is left."""
+        """Bad input, with the file's name and these texts, and nothing is left."""
         done = self.run_program("convert", source, "-o", self.dir / "none", expect=BAD_INPUT)
-        for text in texts:
+        for text in (source.name, *texts):
             self.assertIn(text, done.stderr)
         self.assertFalse((self.dir / "none").exists())
 

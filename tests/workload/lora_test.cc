@@ -106,11 +106,7 @@ class LoraLayouts : public testing::TestWithParam<LoraKind> {
     return w;
   }
   Workload Next() {
-    Workload w;
-    do {
-      w = Draw();
-    } while (!CheckWorkload(w));
-    return w;
+    return RandomJobs::Sound([this] { return Draw(); });
   }
   RandomJobs random_{17};
 };

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "predict/workload/description.h"
+#include "predict/workload/job/generate.h"
 #include "predict/workload/job/parse.h"
 
 namespace reprise {
@@ -49,6 +50,16 @@ class RandomJobs {
         w.recompute_modules.emplace_back(module);
       }
     }
+  }
+
+  // The first of `draw` that breaks no rule.
+  template <typename Draw>
+  [[nodiscard]] static Workload Sound(const Draw& draw) {
+    Workload w = draw();
+    while (!CheckWorkload(w)) {
+      w = draw();
+    }
+    return w;
   }
 
  private:

@@ -105,11 +105,7 @@ class TodaysModels : public testing::TestWithParam<Kind> {
     return w;
   }
   Workload Next() {
-    Workload w;
-    do {
-      w = Draw();
-    } while (!CheckWorkload(w));
-    return w;
+    return RandomJobs::Sound([this] { return Draw(); });
   }
   RandomJobs random_{11};
 };
