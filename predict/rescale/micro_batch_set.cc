@@ -8,11 +8,10 @@
 
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
-#include "et_schema/io.h"
+#include "predict/rescale/micro_batch_places.h"
 #include "predict/rescale/micro_batches.h"
 #include "predict/rescale/repeated_nodes.h"
 #include "predict/workload/job/facts.h"
-#include "replayer/plan/set_checks.h"
 
 namespace reprise {
 namespace {
@@ -26,18 +25,15 @@ class MicroBatchSet {
     summary_.after = micro_batches;
   }
 
-  Result<MicroBatchSummary> Write() {
+  Result<RepeatSummary> Write() {
     for (const TraceSet::DistinctRank& one : set_.DistinctRanks()) {
       REPRISE_TRY(set_.VerifyFile(one.rank));
       REPRISE_TRY(WriteFile(one));
     }
-    if (set_.classes) {
-      REPRISE_TRY(set_.classes->Write(directory_));
-    } else if (!set_.groups.empty()) {
-      REPRISE_TRY(WriteGroups(directory_, set_.groups));
-    }
+    REPRISE_TRY(WriteSameGroups(set_, directory_));
     REPRISE_TRY(WriteJob());
-    REPRISE_TRY(CheckResult());
+    REPRISE_TRY(
+        CheckRepeatedSet(set_, fmt::format("{} micro-batches", summary_.after), directory_));
     return summary_;
   }
 
@@ -48,7 +44,7 @@ class MicroBatchSet {
     if (!found) {
       return BadInput(fmt::format("{}: {}", one.file, found.error().message));
     }
-    const std::int64_t before = found->parts * found->together;
+    const std::int64_t before = found->count * found->together;
     if (summary_.before == 0) {
       summary_.before = before;
       first_ = one.rank;
@@ -62,29 +58,25 @@ class MicroBatchSet {
           one.file, first_, one.rank));
     }
     REPRISE_TRY(CheckNumber(one, before, found->together));
-    auto nodes =
-        RepeatedNodes::Create(graph, *found, (summary_.after - before) / found->together, one.rank);
+    const std::int64_t more = (summary_.after - before) / found->together;
+    const Status allowed = CheckRepetition(graph.size(), found->parts, more);
+    if (!allowed) {
+      return Refused(one, before, allowed.error());
+    }
+    const MicroBatchPlaces places(*found, more);
+    auto nodes = RepeatedNodes::Create(graph, places, nullptr, one.rank);
     if (!nodes) {
-      return BadInput(fmt::format("{}: --micro-batches {} instead of {}: {}", one.file,
-                                  summary_.after, before, nodes.error().message));
+      return Refused(one, before, nodes.error());
     }
-    TraceMetadata header = nodes->Header();
-    header.source += fmt::format("; rescaled: micro-batches {} for {}", summary_.after, before);
-    REPRISE_ASSIGN(
-        const auto writer,
-        EtWriter::Create((fs::path(directory_) / fs::path(one.file).filename()).string(), header));
-    const Status written = nodes->ForEach([&](Node& node) -> Status {
-      if (set_.classes && node.comm) {
-        REPRISE_TRY(set_.classes->Unresolve(one.rank, *node.comm));
-      }
-      ++summary_.nodes_written;
-      summary_.copies += node.rescaled == Rescaled::kRepeat ? 1 : 0;
-      return writer->Write(node);
-    });
-    if (!written) {
-      return Fail(written.error().kind, fmt::format("{}: {}", one.file, written.error().message));
-    }
-    return writer->Close();
+    return WriteRepeatedFile(set_, one, *nodes,
+                             fmt::format("micro-batches {} for {}", summary_.after, before), {},
+                             directory_, summary_);
+  }
+
+  [[nodiscard]] tl::unexpected<Error> Refused(const TraceSet::DistinctRank& one,
+                                              std::int64_t before, const Error& why) const {
+    return BadInput(fmt::format("{}: --micro-batches {} instead of {}: {}", one.file,
+                                summary_.after, before, why.message));
   }
 
   Status CheckNumber(const TraceSet::DistinctRank& one, std::int64_t before,
@@ -128,33 +120,17 @@ class MicroBatchSet {
     return WriteTextFile((fs::path(directory_) / kJobFile).string(), JobFactsText(*job));
   }
 
-  [[nodiscard]] Status CheckResult() const {
-    REPRISE_ASSIGN(const TraceSet result, TraceSet::OpenPresent(directory_));
-    REPRISE_ASSIGN(const SetFindings findings, CheckSet(result));
-    if (findings.errors.empty()) {
-      return {};
-    }
-    std::string why = findings.errors.front();
-    if (const std::size_t at = why.find(directory_); at != std::string::npos) {
-      why.replace(at, directory_.size(), set_.directory);
-    }
-    return BadInput(fmt::format(
-        "with {} micro-batches the set would not replay: {} (whether it had this before: `reprise "
-        "validate {}`)",
-        summary_.after, why, set_.directory));
-  }
-
   const TraceSet& set_;
   const std::string& directory_;
-  MicroBatchSummary summary_;
+  RepeatSummary summary_;
   std::int32_t first_ = 0;
   bool forward_first_ = false;  // of the first rank
 };
 
 }  // namespace
 
-Result<MicroBatchSummary> WriteMicroBatches(const TraceSet& set, std::int64_t micro_batches,
-                                            const std::string& directory) {
+Result<RepeatSummary> WriteMicroBatches(const TraceSet& set, std::int64_t micro_batches,
+                                        const std::string& directory) {
   return MicroBatchSet(set, micro_batches, directory).Write();
 }
 

@@ -6,21 +6,17 @@
 
 #include "core/result.h"
 #include "et_schema/trace_set.h"
+#include "predict/rescale/repeated_set.h"
 
 namespace reprise {
-
-struct MicroBatchSummary {
-  std::int64_t before = 0, after = 0;
-  std::int64_t nodes_written = 0, copies = 0;
-};
 
 // Writes files, groups or classes, and the job of a generated set, into a directory that is there.
 // All ranks keep their order of passes: those that fill and drain a pipeline stay, those between
 // come more or less often. Bad input: micro-batches that are not found (FindMicroBatches), not as
 // many on each rank, or of which so few cannot be left out; numbers that a schedule with several
 // chunks of layers does not take; a result that would not replay.
-[[nodiscard]] Result<MicroBatchSummary> WriteMicroBatches(const TraceSet& set,
-                                                          std::int64_t micro_batches,
-                                                          const std::string& directory);
+[[nodiscard]] Result<RepeatSummary> WriteMicroBatches(const TraceSet& set,
+                                                      std::int64_t micro_batches,
+                                                      const std::string& directory);
 
 }  // namespace reprise

@@ -89,8 +89,7 @@ std::uint32_t EndOf(const ProgramOrder& order, const std::vector<Phase>& phases,
 // chunks of layers that take turns each has several (Narayanan et al. 2021, "Efficient Large-Scale
 // Language Model Training on GPU Clusters Using Megatron-LM", 2.2). 1 where no storages are known.
 Result<std::int64_t> ForwardPassesIn(const Graph& graph, const ProgramOrder& order,
-                                     const std::vector<Phase>& phases,
-                                     const MicroBatchParts& part) {
+                                     const std::vector<Phase>& phases, const RepeatedParts& part) {
   // By work and tensor.
   std::map<std::pair<std::uint32_t, std::pair<std::int64_t, std::int64_t>>, std::int64_t> reads;
   for (std::uint32_t at = part.begin(); at < part.end; ++at) {
@@ -115,7 +114,7 @@ Result<std::int64_t> ForwardPassesIn(const Graph& graph, const ProgramOrder& ord
 }
 
 // How often a part's work is done in its step, by the most of its nodes.
-std::int64_t PartsOf(const ProgramOrder& order, const MicroBatchParts& passes) {
+std::int64_t PartsOf(const ProgramOrder& order, const RepeatedParts& passes) {
   std::vector<std::int64_t> in_step(order.works), in_part(order.works);
   for (std::uint32_t at = 0; at < order.MainCount(); ++at) {
     ++in_step[order.WorkOf(at)];
@@ -158,7 +157,8 @@ class Finder {
 
  private:
   [[nodiscard]] Result<PeriodicRun> Longest(std::int32_t step, Passes passes) const {
-    return FindLongestRun(graph_, found_.order, phases_, weights_, step, passes);
+    return FindLongestRun(graph_, found_.order, phases_, weights_, step, Repeated::kMicroBatches,
+                          passes);
   }
 
   Status FindStep(std::int32_t step) {
@@ -200,7 +200,7 @@ class Finder {
           "must have more micro-batches",
           step, run.period, run.size() / run.period));
     }
-    MicroBatchParts passes{.step = step};
+    RepeatedParts passes{.step = step};
     passes.length = run.period * periods;
     passes.end = EndOf(found_.order, phases_, run, passes.length);
     passes.times = (passes.end - run.begin) / passes.length;
@@ -212,17 +212,17 @@ class Finder {
                       "come in equal numbers",
                       step, passes.length, passes.times));
     }
-    if (!found_.steps.empty() && parts != found_.parts) {
+    if (!found_.parts.empty() && parts != found_.count) {
       return BadInput(fmt::format(
           "step {} has {} micro-batches in one place and {} in another; a pipeline's order shows "
           "where it has more micro-batches than ranks",
-          step, parts, found_.parts));
+          step, parts, found_.count));
     }
     REPRISE_ASSIGN(const std::int64_t together,
                    ForwardPassesIn(graph_, found_.order, phases_, passes));
     found_.together = std::max(found_.together, together);
-    found_.parts = parts;
-    found_.steps.push_back(passes);
+    found_.count = parts;
+    found_.parts.push_back(passes);
     return {};
   }
 

@@ -2,33 +2,24 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/result.h"
 #include "et_schema/graph.h"
-#include "predict/rescale/program_order.h"
+#include "predict/rescale/repetition.h"
 
 namespace reprise {
 
-// In one step, `times` equal parts of `length` nodes right before `end`, as indices in
-// ProgramOrder::main. A part has the passes of one micro-batch, or of as many as come again
-// together: forward and backward, not always of the same one.
-struct MicroBatchParts {
-  std::int32_t step = 0;
-  std::uint32_t end = 0, length = 0, times = 0;
-
-  [[nodiscard]] std::uint32_t begin() const { return end - length; }  // of the last part
-};
-
 struct MicroBatches {
   ProgramOrder order;
+  // A part has the passes of one micro-batch, or of as many as come again together: forward and
+  // backward, not always of the same one.
   // By place: of each step one, or one of its forward passes and one of its backward passes.
-  std::vector<MicroBatchParts> steps;
+  std::vector<RepeatedParts> parts;
   // All forward passes of a step come before its backward ones, as in GPipe.
   bool forward_first = false;
   // In a step: how often what a part does is done, within the part and before and after it.
-  std::int64_t parts = 0;
+  std::int64_t count = 0;
   // Micro-batches that a part has: more than 1 where a rank has several chunks of layers, which
   // take turns at as many.
   std::int64_t together = 1;

@@ -18,16 +18,18 @@ constexpr std::size_t kMostInPeriod = 64;
 constexpr std::size_t kMostWorks = 256;
 constexpr std::size_t kMostPlaces = 200'000;  // of them all
 
-// Weights that products of a run name, and those of them that several of its periods name.
+// Weights that nodes of a run name, and those of them that several of its periods name.
 struct NamedWeights {
   std::size_t all = 0, again = 0;
 };
+enum class By : std::uint8_t { kProducts, kAny };
 
 Result<NamedWeights> WeightsOf(const Graph& graph, const ProgramOrder& order,
-                               const PeriodicRun& run, const std::set<std::int64_t>& weights) {
+                               const PeriodicRun& run, const std::set<std::int64_t>& weights,
+                               By by) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::set<std::uint32_t>> periods;  // by tensor
   for (std::uint32_t at = run.begin; at < run.end; ++at) {
-    if (graph.op_class(order.NodeOf(at)) != OpClass::kGemm) {
+    if (by == By::kProducts && graph.op_class(order.NodeOf(at)) != OpClass::kGemm) {
       continue;
     }
     REPRISE_ASSIGN(const TensorPlaces tensors, TensorsOf(graph, order.NodeOf(at)));
@@ -45,12 +47,13 @@ Result<NamedWeights> WeightsOf(const Graph& graph, const ProgramOrder& order,
 class StepSearch {
  public:
   StepSearch(const Graph& graph, const ProgramOrder& order, const std::vector<Phase>& phases,
-             const KnownStorages& weights, std::int32_t step, Passes passes)
+             const KnownStorages& weights, std::int32_t step, Repeated what, Passes passes)
       : graph_(graph),
         order_(order),
         phases_(phases),
         weights_(weights),
         step_(step),
+        what_(what),
         passes_(passes) {
     for (std::uint32_t at = 0; at < order.MainCount(); ++at) {
       if (IsOfStep(at)) {
@@ -69,8 +72,9 @@ class StepSearch {
       const bool longer = run.size() > longest.size() ||
                           (run.size() == longest.size() && run.period < longest.period);
       if (longer && run.size() >= 2 * period && HasPasses(run)) {
-        REPRISE_ASSIGN(const bool same, IsOfSameLayers(run));
-        longest = same ? run : longest;
+        REPRISE_ASSIGN(const bool wanted,
+                       what_ == Repeated::kLayers ? IsOfOtherLayers(run) : IsOfSameLayers(run));
+        longest = wanted ? run : longest;
       }
     }
     return longest;
@@ -162,9 +166,18 @@ class StepSearch {
   // A forward or backward pass of a layer names a weight once.
   [[nodiscard]] Result<bool> IsOfSameLayers(const PeriodicRun& run) const {
     const bool both = passes_ == Passes::kBoth;
-    REPRISE_ASSIGN(const NamedWeights named,
-                   WeightsOf(graph_, order_, run, both ? weights_.trained : weights_.all));
+    REPRISE_ASSIGN(
+        const NamedWeights named,
+        WeightsOf(graph_, order_, run, both ? weights_.trained : weights_.all, By::kProducts));
     return both ? 2 * named.again >= named.all : named.again > 0;
+  }
+
+  // A period may begin within a layer, and layers may share what is computed once. FSDP's products
+  // name what was gathered, and its all-gathers the shards.
+  [[nodiscard]] Result<bool> IsOfOtherLayers(const PeriodicRun& run) const {
+    const auto& weights = weights_.trained.empty() ? weights_.all : weights_.trained;
+    REPRISE_ASSIGN(const NamedWeights named, WeightsOf(graph_, order_, run, weights, By::kAny));
+    return 2 * named.again < named.all;
   }
 
   // Some of what comes again is no pass: what an optimizer does for each tensor, results that are
@@ -186,6 +199,7 @@ class StepSearch {
   const std::vector<Phase>& phases_;
   const KnownStorages& weights_;
   std::int32_t step_;
+  Repeated what_;
   Passes passes_;
   std::uint32_t begin_ = 0, end_ = 0;  // of the step
   bool has_products_ = false;          // in the step
@@ -229,8 +243,8 @@ Result<KnownStorages> StoragesFromBefore(const Graph& graph, const ProgramOrder&
 
 Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order,
                                    const std::vector<Phase>& phases, const KnownStorages& weights,
-                                   std::int32_t step, Passes passes) {
-  return StepSearch(graph, order, phases, weights, step, passes).Longest();
+                                   std::int32_t step, Repeated what, Passes passes) {
+  return StepSearch(graph, order, phases, weights, step, what, passes).Longest();
 }
 
 }  // namespace reprise

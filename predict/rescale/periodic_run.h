@@ -37,12 +37,15 @@ struct KnownStorages {
                                                        const ProgramOrder& order,
                                                        const std::vector<Phase>& phases);
 
-// The longest run of a step whose periods have these passes. Empty: there is none. Periods with
-// both passes have the same trained weights, or name none; those of one pass the same weights: else
-// they would be layers. `phases`: by node.
+// What comes again. Periods with both passes of micro-batches have the same trained weights, or
+// name none; those of one pass the same weights. Layers have their own.
+enum class Repeated : std::uint8_t { kMicroBatches, kLayers };
+
+// The longest run of a step whose periods have these passes, of several as long the first. Empty:
+// there is none. `phases`: by node.
 [[nodiscard]] Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order,
                                                  const std::vector<Phase>& phases,
                                                  const KnownStorages& weights, std::int32_t step,
-                                                 Passes passes);
+                                                 Repeated what, Passes passes);
 
 }  // namespace reprise

@@ -102,6 +102,28 @@ void ProgramOrder::FindPieces(const Graph& graph) {
   }
 }
 
+void ProgramOrder::SetApart(const Graph& graph, std::int64_t layers) {
+  std::vector<std::int64_t> count(works);
+  for (const std::uint32_t place : main) {
+    ++count[work[place]];
+  }
+  const auto is_rare = [&](std::uint32_t place) {
+    return graph.comm(nodes[place]) != nullptr && count[work[place]] < layers;
+  };
+  const auto issues_rare = [&](std::uint32_t place) {  // a call on the host
+    return place + 1 < nodes.size() && launched[place + 1] && is_rare(place + 1);
+  };
+  main.clear();
+  for (std::uint32_t place = 0; place < nodes.size(); ++place) {
+    const std::uint32_t of = main_of[place];
+    const bool is_main = of == place;
+    apart[place] = is_main ? is_rare(place) || issues_rare(place) : apart[of];
+    if (is_main && !apart[place]) {
+      main.push_back(place);
+    }
+  }
+}
+
 void ProgramOrder::Divide(const Graph& graph, std::int32_t step, std::uint32_t from) {
   std::unordered_map<std::uint32_t, std::uint32_t> numbers;
   for (std::uint32_t at = from; at < nodes.size(); ++at) {
@@ -131,6 +153,7 @@ Result<ProgramOrder> ProgramOrder::Of(const Graph& graph, Sizes sizes) {
   }
   order.works = static_cast<std::uint32_t>(numbers.size());
   order.FindPieces(graph);
+  order.apart.resize(order.nodes.size());
   return order;
 }
 

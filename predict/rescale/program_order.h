@@ -21,6 +21,7 @@ class ProgramOrder {
   // Places but those of further pieces of a call on the host. How many pieces a call has depends on
   // when the transfers that it waits for end.
   std::vector<std::uint32_t> main;
+  std::vector<bool> apart;             // by place; see SetApart
   std::vector<std::uint32_t> main_of;  // by place: itself, or that of its call's first piece
   // By place. Nodes of one number do the same in the same step: operation, arguments' shapes,
   // actor, transfer.
@@ -37,6 +38,10 @@ class ProgramOrder {
 
   // From a place on, what a step does is no more the same as before it.
   void Divide(const Graph& graph, std::int32_t step, std::uint32_t from);
+
+  // Takes transfers out of `main` that a step has less often than so many layers: buckets of
+  // gradients are summed when they are full, wherever in a layer that is.
+  void SetApart(const Graph& graph, std::int64_t layers);
 
   // Sizes: whether equal nodes have the same shapes and bytes; experts' differ
   // from one micro-batch to the next. Bad input: arguments that cannot be decoded.

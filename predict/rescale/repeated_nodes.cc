@@ -7,10 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/input_file.h"
 #include "predict/rescale/each_tensor.h"
+#include "predict/rescale/layer_tensors.h"
 #include "predict/rescale/moved_ids.h"
-#include "predict/rescale/repeated_places.h"
 #include "predict/rescale/repeated_times.h"
 #include "predict/rescale/repeated_transfers.h"
 
@@ -19,74 +18,83 @@ namespace {
 
 using Index = Graph::Index;
 
+std::int64_t ElementsIn(const ValueList& values) {
+  std::int64_t elements = 0;
+  ForEachTensor(values, [&](const TensorDesc& tensor) { elements += tensor.elements; });
+  return elements;
+}
+
+void Scale(std::int64_t before, std::int64_t after, std::int64_t& bytes) {
+  bytes = before > 0 && bytes > 0 ? bytes / before * after : bytes;
+}
+
 }  // namespace
 
 struct RepeatedNodes::Impl {
-  Impl(const Graph& of, const MicroBatches& micro_batches, std::int64_t more, std::int32_t of_rank)
+  Impl(const Graph& of, const Repetition& of_places, const LayerPlaces* of_layers,
+       std::int32_t of_rank)
       : graph(of),
-        found(micro_batches),
-        places(micro_batches, more),
-        storages(places),
-        tensors(places),
-        memories(places),
+        order(of_places.order()),
+        places(of_places),
+        moved(places),
         sequences(places),
         launches(places),
-        times(of, micro_batches, places),
-        transfers(of, micro_batches, places, of_rank) {}
+        times(of, places),
+        transfers(of, places, of_rank) {
+    if (of_layers != nullptr) {
+      layers.emplace(graph, *of_layers, moved);
+    }
+  }
 
   Status Add() {
-    for (std::uint32_t at = 0; at < found.order.nodes.size(); ++at) {
-      const Index i = found.order.nodes[at];
+    for (const Index i : order.nodes) {
       REPRISE_ASSIGN(const OpCall call, graph.Call(i));
-      std::vector<std::int64_t> of_storages, of_tensors, of_memories;
-      for (const ValueList* const values : {&call.inputs, &call.outputs}) {
-        for (const TensorDesc* const tensor : TensorsIn(*values)) {
-          of_storages.push_back(tensor->incarnation);
-          of_tensors.push_back(tensor->tensor_id);
-          of_memories.push_back(tensor->storage_id == 0 ? -1 : tensor->storage_id);
-        }
+      moved.Add(call);
+      if (layers) {
+        layers->Add(call);
       }
-      storages.Add(of_storages);
-      tensors.Add(of_tensors);
-      memories.Add(of_memories);
-      sequences.Add(std::vector{graph.seq_id(i)});
+      sequences.Add(std::vector{graph.seq_id(i)}, 0);
       const DeviceWork* const work = graph.device_work(i);
-      launches.Add(std::vector{work == nullptr ? -1 : work->correlation});
+      launches.Add(std::vector{work == nullptr ? -1 : work->correlation}, 0);
       next_id = std::max(next_id, graph.id(i) + 1);
       next_record = std::max(next_record, graph.rf_id(i) + 1);
     }
     for (const RepeatedPlace& one : places.All()) {
-      for (MovedIds* const ids : {&storages, &tensors, &memories, &sequences, &launches}) {
-        if (one.copy >= 0) {
-          ids->Make(one);
-        }
+      if (one.copy >= 0) {
+        moved.Make(one);
+        sequences.Make(one);
+        launches.Make(one);
       }
     }
-    return {};
+    return layers ? layers->End() : Status();
   }
 
   [[nodiscard]] std::uint64_t IdOf(const RepeatedPlace& one) const {
     if (one.copy < 0) {
-      return graph.id(found.order.nodes[one.place]);
+      return graph.id(order.nodes[one.place]);
     }
     return next_id + places.NumberOfCopy(one);
   }
 
-  Result<Node> NodeOf(const RepeatedPlace& one) {
-    REPRISE_ASSIGN(Node node, graph.Decode(found.order.nodes[one.place]));
+  Result<Node> NodeOf(const RepeatedPlace& one, bool& resized) {
+    REPRISE_ASSIGN(Node node, graph.Decode(order.nodes[one.place]));
     const std::int64_t shift_ns = times.ShiftOf(one);
     node.start_ns += shift_ns;
     REPRISE_TRY(MoveDependencies(one, node));
     node.id = IdOf(one);
-    for (ValueList* const values : {&node.inputs, &node.outputs}) {
-      ChangeEachTensor(*values, [&](TensorDesc& tensor) {
-        if (!tensor.IsDefined()) {
-          return;
-        }
-        tensor.incarnation = storages.Of(one, tensor.incarnation);
-        tensor.tensor_id = tensors.Of(one, tensor.tensor_id);
-        tensor.storage_id = tensor.storage_id == 0 ? 0 : memories.Of(one, tensor.storage_id);
-      });
+    const std::int64_t in_elements = ElementsIn(node.inputs);
+    const std::int64_t out_elements = ElementsIn(node.outputs);
+    resized = false;
+    if (layers) {
+      REPRISE_ASSIGN(resized, layers->Change(one, node));
+    } else {
+      for (ValueList* const values : {&node.inputs, &node.outputs}) {
+        ChangeEachTensor(*values, [&](TensorDesc& tensor) { moved.Move(one, tensor); });
+      }
+    }
+    if (node.comm && resized) {
+      Scale(in_elements, ElementsIn(node.inputs), node.comm->in_bytes);
+      Scale(out_elements, ElementsIn(node.outputs), node.comm->out_bytes);
     }
     node.seq_id = sequences.Of(one, node.seq_id);
     if (node.device_work) {
@@ -95,39 +103,60 @@ struct RepeatedNodes::Impl {
     if (node.comm) {
       transfers.Move(one, shift_ns, *node.comm);
     }
-    if (one.copy >= 0) {
+    if (one.copy >= 0 || resized) {
       node.rescaled = Rescaled::kRepeat;
+    }
+    if (one.copy >= 0) {
       node.rf_id = node.rf_id < 0 ? -1 : next_record++;
     }
     return node;
   }
 
-  Status MoveDependencies(const RepeatedPlace& one, Node& node) const {
-    std::vector<Dependency> moved;
-    for (Dependency dependency : node.deps) {
-      const std::optional<Index> on = graph.FindId(dependency.node_id);
-      const auto relation = IsControl(dependency.reason) ? RepeatedPlaces::Relation::kOrder
-                                                         : RepeatedPlaces::Relation::kOfMicroBatch;
-      const auto to = on ? places.Related(one, found.order.place[*on], relation) : std::nullopt;
-      if (to) {
-        dependency.node_id = IdOf(*to);
-        moved.push_back(dependency);
-      } else if (on && dependency.reason != EdgeReason::kCommWait) {
-        // A wait that a program makes at the end of its step may be for a transfer left out.
-        return BadInput(fmt::format(
-            "node {} (\"{}\") would wait for node {}, which is of a micro-batch that is "
-            "left out, and of the few that stay none has the like",
-            node.id, node.name, dependency.node_id));
+  // What the k-th dependency of a recorded node is on in the result.
+  [[nodiscard]] std::optional<RepeatedPlace> On(const RepeatedPlace& one, std::size_t k, Index on,
+                                                EdgeReason reason) const {
+    const auto relation =
+        IsControl(reason) ? Repetition::Relation::kOrder : Repetition::Relation::kOfMicroBatch;
+    const auto twin = places.PartsOf(order.place[on]) ? std::nullopt : places.TwinOf(one);
+    if (twin) {
+      const Index node = order.nodes[*twin];
+      if (k < graph.deps(node).size() && graph.reasons(node)[k] == reason) {
+        const auto like = places.RelatedLike(one, *twin, order.place[graph.deps(node)[k]]);
+        if (like) {
+          return like;
+        }
       }
     }
-    node.deps = std::move(moved);
+    return places.Related(one, order.place[on], relation);
+  }
+
+  Status MoveDependencies(const RepeatedPlace& one, Node& node) const {
+    std::vector<Dependency> moved_ones;
+    for (std::size_t k = 0; k < node.deps.size(); ++k) {
+      Dependency dependency = node.deps[k];
+      const std::optional<Index> on = graph.FindId(dependency.node_id);
+      const auto to = on ? On(one, k, *on, dependency.reason) : std::nullopt;
+      if (to) {
+        dependency.node_id = IdOf(*to);
+        moved_ones.push_back(dependency);
+      } else if (on && dependency.reason != EdgeReason::kCommWait) {
+        // A wait that a program makes at the end of its step may be for a transfer left out.
+        return BadInput(
+            fmt::format("node {} (\"{}\") would wait for node {}, which is of a part that is left "
+                        "out, and of the few that stay none has the like",
+                        node.id, node.name, dependency.node_id));
+      }
+    }
+    node.deps = std::move(moved_ones);
     return {};
   }
 
   const Graph& graph;
-  const MicroBatches& found;
-  RepeatedPlaces places;
-  MovedIds storages, tensors, memories, sequences, launches;
+  const ProgramOrder& order;
+  const Repetition& places;
+  MovedTensors moved;
+  std::optional<LayerTensors> layers;
+  MovedIds sequences, launches;
   RepeatedTimes times;
   RepeatedTransfers transfers;
   std::uint64_t next_id = 0;
@@ -138,29 +167,9 @@ RepeatedNodes::RepeatedNodes(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 RepeatedNodes::RepeatedNodes(RepeatedNodes&&) noexcept = default;
 RepeatedNodes::~RepeatedNodes() = default;
 
-Result<RepeatedNodes> RepeatedNodes::Create(const Graph& graph, const MicroBatches& micro_batches,
-                                            std::int64_t more, std::int32_t rank) {
-  for (const MicroBatchParts& passes : micro_batches.steps) {
-    if (-more > passes.times) {
-      return BadInput(fmt::format(
-          "step {}: {} parts are alike and one after the other, and {} would have to be left out",
-          passes.step, passes.times, -more));
-    }
-  }
-  std::uint64_t length = 0;
-  for (const MicroBatchParts& passes : micro_batches.steps) {
-    length += passes.length;
-  }
-  const std::uint64_t limit = CurrentInputLimits().job_nodes;
-  if (more > 0 && (graph.size() > limit ||
-                   static_cast<std::uint64_t>(more) > (limit - graph.size()) / length)) {
-    return BadInput(
-        fmt::format("more nodes than {} for a rank, which --limits job_nodes=N raises: {} parts of "
-                    "{} nodes are "
-                    "to be added",
-                    limit, more, length));
-  }
-  auto impl = std::make_unique<Impl>(graph, micro_batches, more, rank);
+Result<RepeatedNodes> RepeatedNodes::Create(const Graph& graph, const Repetition& places,
+                                            const LayerPlaces* layers, std::int32_t rank) {
+  auto impl = std::make_unique<Impl>(graph, places, layers, rank);
   REPRISE_TRY(impl->Add());
   return RepeatedNodes(std::move(impl));
 }
@@ -174,7 +183,7 @@ TraceMetadata RepeatedNodes::Header() const {
     step.duration_ns = end_ns - step.start_ns;
   }
   const std::vector<IndexRange>& recorded = impl_->graph.metadata().index_ranges;
-  for (const auto& [made, source] : impl_->storages.made()) {
+  for (const auto& [made, source] : impl_->moved.storages.made()) {
     const auto range = std::ranges::lower_bound(recorded, source, {}, &IndexRange::incarnation);
     if (range != recorded.end() && range->incarnation == source) {
       header.index_ranges.push_back({made, range->low, range->high});
@@ -185,14 +194,15 @@ TraceMetadata RepeatedNodes::Header() const {
   return header;
 }
 
-Status RepeatedNodes::ForEach(const std::function<Status(Node&)>& visit) {
+Status RepeatedNodes::ForEach(const std::function<Status(Node&, bool)>& visit) {
   std::vector<RepeatedPlace> all = impl_->places.All();
   std::ranges::stable_sort(all, {}, [this](const RepeatedPlace& one) {
-    return impl_->graph.start_ns(impl_->found.order.nodes[one.place]) + impl_->times.ShiftOf(one);
+    return impl_->graph.start_ns(impl_->order.nodes[one.place]) + impl_->times.ShiftOf(one);
   });
   for (const RepeatedPlace& one : all) {
-    REPRISE_ASSIGN(Node node, impl_->NodeOf(one));
-    REPRISE_TRY(visit(node));
+    bool resized = false;
+    REPRISE_ASSIGN(Node node, impl_->NodeOf(one, resized));
+    REPRISE_TRY(visit(node, resized));
   }
   return {};
 }

@@ -24,29 +24,45 @@ std::int64_t TimeAt(const Graph& graph, const ProgramOrder& order, std::uint32_t
   return end_ns;
 }
 
+// Of what the host does in a part.
+std::int64_t LastStart(const Graph& graph, const ProgramOrder& order,
+                       const Repetition::Part& part) {
+  std::int64_t last_ns = 0;
+  for (std::uint32_t at = part.begin; at < part.end; ++at) {
+    last_ns = order.launched[at] ? last_ns : std::max(last_ns, graph.start_ns(order.nodes[at]));
+  }
+  return last_ns;
+}
+
 }  // namespace
 
-RepeatedTimes::RepeatedTimes(const Graph& graph, const MicroBatches& found,
-                             const RepeatedPlaces& places)
-    : places_(places) {
-  const auto time_at = [&](std::uint32_t place) { return TimeAt(graph, found.order, place); };
-  std::int64_t before_ns = 0;  // what earlier steps grew by
-  for (std::size_t s = 0; s < found.steps.size(); ++s) {
-    const MicroBatchParts& passes = found.steps[s];
+RepeatedTimes::RepeatedTimes(const Graph& graph, const Repetition& places) : places_(places) {
+  const ProgramOrder& order = places.order();
+  const auto time_at = [&](std::uint32_t place) { return TimeAt(graph, order, place); };
+  std::int64_t before_ns = 0;
+  for (std::size_t s = 0; s < places.parts().size(); ++s) {
+    const RepeatedParts& parts = places.parts()[s];
     Growth& of = growth_.emplace_back();
-    of.at_ns = time_at(found.order.PlaceOf(passes.end));
+    of.before_ns = before_ns;
+    of.at_ns = time_at(order.PlaceOf(parts.end));
     of.left_out_from_ns = std::numeric_limits<std::int64_t>::max();
     std::int64_t next_ns = of.at_ns + before_ns;
     for (std::int64_t copy = 0; copy < places.more(); ++copy) {
-      const RepeatedPlaces::Part part = places.SourceOf(s, copy);
-      const std::int64_t from_ns = time_at(part.begin), to_ns = time_at(part.end);
+      const Repetition::Part part = places.SourceOf(s, copy);
+      const std::int64_t from_ns = time_at(part.begin);
+      std::int64_t to_ns = time_at(part.end);
+      if (part.back == 0) {  // what follows is no part, and may come later
+        to_ns = std::max(
+            from_ns + time_at(order.PlaceOf(parts.end)) - time_at(order.PlaceOf(parts.begin())),
+            LastStart(graph, order, part) + 1);
+      }
       of.parts.push_back({from_ns, to_ns, next_ns - from_ns});
       next_ns += to_ns - from_ns;
     }
     of.by_ns = next_ns - of.at_ns - before_ns;
     if (places.more() < 0) {
-      of.left_out_from_ns = time_at(found.order.PlaceOf(static_cast<std::uint32_t>(
-          passes.end + places.more() * static_cast<std::int64_t>(passes.length))));
+      of.left_out_from_ns = time_at(order.PlaceOf(static_cast<std::uint32_t>(
+          parts.end + places.more() * static_cast<std::int64_t>(parts.length))));
       of.by_ns = of.left_out_from_ns - of.at_ns;
     }
     before_ns += of.by_ns;
@@ -55,15 +71,10 @@ RepeatedTimes::RepeatedTimes(const Graph& graph, const MicroBatches& found,
 
 std::int64_t RepeatedTimes::ShiftOf(const RepeatedPlace& one) const {
   if (one.copy >= 0) {
-    return growth_[*places_.StepOf(one.place)].parts[static_cast<std::size_t>(one.copy)].shift_ns;
+    return growth_[*places_.PartsOf(one.place)].parts[static_cast<std::size_t>(one.copy)].shift_ns;
   }
-  std::int64_t shift_ns = 0;
-  if (const auto last = places_.StepBefore(one.place)) {
-    for (std::size_t s = 0; s <= *last; ++s) {
-      shift_ns += growth_[s].by_ns;
-    }
-  }
-  return shift_ns;
+  const std::size_t before = places_.PartsBefore(one.place);
+  return before == 0 ? 0 : growth_[before - 1].before_ns + growth_[before - 1].by_ns;
 }
 
 std::int64_t RepeatedTimes::After(std::int64_t ns) const {

@@ -1,12 +1,11 @@
-// When the host of a rank comes where once its micro-batches are more or fewer.
+// When the host of a rank comes where once parts of its program are more or fewer.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "et_schema/graph.h"
-#include "predict/rescale/micro_batches.h"
-#include "predict/rescale/repeated_places.h"
+#include "predict/rescale/repetition.h"
 
 namespace reprise {
 
@@ -15,7 +14,7 @@ namespace reprise {
 class RepeatedTimes {
  public:
   // `places` must outlive it.
-  RepeatedTimes(const Graph& graph, const MicroBatches& found, const RepeatedPlaces& places);
+  RepeatedTimes(const Graph& graph, const Repetition& places);
 
   // How much later a node starts than the recorded one that it is or copies.
   [[nodiscard]] std::int64_t ShiftOf(const RepeatedPlace& one) const;
@@ -26,8 +25,9 @@ class RepeatedTimes {
   void MoveRanges(TraceMetadata& header) const;
 
  private:
-  struct Growth {  // of a step, in recorded time
+  struct Growth {  // by equal parts, in recorded time
     std::int64_t at_ns = 0, by_ns = 0;
+    std::int64_t before_ns = 0;  // what earlier ones grew by
     std::int64_t left_out_from_ns = 0;
     struct Part {
       std::int64_t from_ns = 0, to_ns = 0;  // of its source
@@ -36,7 +36,7 @@ class RepeatedTimes {
     std::vector<Part> parts;  // new ones
   };
 
-  const RepeatedPlaces& places_;
+  const Repetition& places_;
   std::vector<Growth> growth_;
 };
 

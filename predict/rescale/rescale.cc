@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/checksums.h"
 #include "core/json_fields.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
 #include "et_schema/trace_set.h"
+#include "predict/rescale/layer_set.h"
 #include "predict/rescale/micro_batch_set.h"
 #include "predict/rescale/replicas.h"
 
@@ -35,13 +37,7 @@ class Rescaling {
     summary_.missing = set_.MissingRanks();
     summary_.ranks_before = summary_.ranks_after = set_.world_size;
     REPRISE_ASSIGN(TemporaryOutput output, TemporaryOutput::Directory(request_.directory));
-    if (request_.data_parallel == 0) {
-      REPRISE_TRY(ChangeMicroBatches(output.path()));
-    } else if (request_.micro_batches == 0) {
-      REPRISE_TRY(WriteReplicas(set_, request_, output.path(), summary_));
-    } else {
-      REPRISE_TRY(ChangeBoth(output.path()));
-    }
+    REPRISE_TRY(ChangeAll(output.path()));
     REPRISE_TRY(WriteManifest(output.path()));
     REPRISE_TRY(WriteChecksums(output.path(), OutputKind::kTraceSet));
     REPRISE_TRY(output.Publish([](const std::string& name) { return !IsTraceSetFile(name); }));
@@ -49,23 +45,55 @@ class Rescaling {
   }
 
  private:
-  Status ChangeMicroBatches(const std::string& directory) {
-    REPRISE_ASSIGN(summary_.micro_batches,
-                   WriteMicroBatches(set_, request_.micro_batches, directory));
-    summary_.nodes_written = summary_.micro_batches->nodes_written;
-    if (summary_.micro_batches->copies > 0) {
-      summary_.changed[Rescaled::kRepeat] = summary_.micro_batches->copies;
+  using Change = Status (Rescaling::*)(const TraceSet& set, const std::string& directory);
+
+  // One after the other, by way of sets that nobody keeps.
+  Status ChangeAll(const std::string& directory) {
+    std::vector<Change> changes;
+    if (request_.layers != 0) {
+      changes.push_back(&Rescaling::ChangeLayers);
+    }
+    if (request_.micro_batches != 0) {
+      changes.push_back(&Rescaling::ChangeMicroBatches);
+    }
+    if (request_.data_parallel != 0) {
+      changes.push_back(&Rescaling::ChangeReplicas);
+    }
+    TraceSet set = set_;
+    std::vector<TemporaryOutput> between;
+    for (const Change change : changes) {
+      if (change == changes.back()) {
+        return (this->*change)(set, directory);
+      }
+      REPRISE_ASSIGN(TemporaryOutput output, TemporaryOutput::Directory(request_.directory));
+      REPRISE_TRY((this->*change)(set, output.path()));
+      REPRISE_ASSIGN(set, TraceSet::OpenPresent(output.path()));
+      between.push_back(std::move(output));
     }
     return {};
   }
 
-  // One after the other, by way of a set that nobody keeps.
-  Status ChangeBoth(const std::string& directory) {
-    REPRISE_ASSIGN(const TemporaryOutput between, TemporaryOutput::Directory(request_.directory));
-    REPRISE_TRY(ChangeMicroBatches(between.path()));
+  void Count(const RepeatSummary& repeated) {
+    summary_.nodes_written = repeated.nodes_written;
+    summary_.changed.clear();  // labels of an earlier change are counted with the rest
+    if (repeated.copies > 0) {
+      summary_.changed[Rescaled::kRepeat] = repeated.copies;
+    }
+  }
+  Status ChangeLayers(const TraceSet& set, const std::string& directory) {
+    REPRISE_ASSIGN(summary_.layers, WriteLayers(set, request_, directory));
+    Count(*summary_.layers);
+    return {};
+  }
+  Status ChangeMicroBatches(const TraceSet& set, const std::string& directory) {
+    REPRISE_ASSIGN(summary_.micro_batches,
+                   WriteMicroBatches(set, request_.micro_batches, directory));
+    Count(*summary_.micro_batches);
+    return {};
+  }
+  Status ChangeReplicas(const TraceSet& set, const std::string& directory) {
     summary_.nodes_written = 0;
     summary_.changed.clear();
-    REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(between.path()));
     return WriteReplicas(set, request_, directory, summary_);
   }
 
@@ -73,10 +101,13 @@ class Rescaling {
     REPRISE_ASSIGN(const std::string content, set_.ContentHash());
     Json json = {{"format", "reprise-rescaled"}, {"version", 1}};
     json["source"] = {{"name", set_.name}, {"ranks", summary_.ranks_before}, {"content", content}};
-    if (summary_.micro_batches) {
-      json["micro_batches"] = {{"from", summary_.micro_batches->before},
-                               {"to", summary_.micro_batches->after}};
-    }
+    const auto add = [&json](const char* name, const std::optional<RepeatSummary>& repeated) {
+      if (repeated) {
+        json[name] = {{"from", repeated->before}, {"to", repeated->after}};
+      }
+    };
+    add("layers", summary_.layers);
+    add("micro_batches", summary_.micro_batches);
     if (request_.data_parallel != 0) {
       json["data_parallel"] = {{"from", summary_.data_parallel_before},
                                {"to", summary_.data_parallel_after}};

@@ -26,7 +26,8 @@ using Options = std::map<std::string, std::string>;
 struct GeneratedJob {
   std::string preset;
   Options options;
-  std::int64_t step = 1;  // data-parallel ranks come in multiples of this
+  std::int64_t step = 1;    // data-parallel ranks come in multiples of this
+  std::int64_t layers = 0;  // 0: those of the preset
 
   [[nodiscard]] std::string Text() const {
     std::string text = preset;
@@ -53,10 +54,11 @@ inline bool MakeSet(const GeneratedJob& layout, std::int64_t dp, std::int64_t mi
   options.dp = dp;
   options.micro_batch = 1;
   options.global_batch = micro_batches * dp;
-  const auto workload = MakeJob(options);
+  auto workload = MakeJob(options);
   if (!workload) {
     return false;
   }
+  workload->model.layers = layout.layers > 0 ? layout.layers : workload->model.layers;
   const GenerateRequest request{.workload = *workload, .directory = directory, .costs = AddCosts};
   const auto made = Generate(request);
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
@@ -84,15 +86,16 @@ inline std::vector<std::int32_t> MembersOf(const TraceSet& set, const Node& node
 inline std::string TextOf(const ValueList& values) {
   std::string text;
   for (const TensorDesc* const tensor : TensorsIn(values)) {
-    text += fmt::format("{}+{}[{}] ", tensor->incarnation, tensor->offset,
-                        fmt::join(tensor->shape, ","));
+    text += fmt::format("{}/{}/{}+{}[{}] ", tensor->incarnation, tensor->tensor_id,
+                        tensor->storage_id, tensor->offset, fmt::join(tensor->shape, ","));
   }
   return text;
 }
 
 inline std::string TextOf(const Node& node) {
-  std::string text = fmt::format("node {} {} ops {} bytes {} start {} waits for", node.id,
-                                 node.name, node.num_ops, node.tensor_bytes, node.start_ns);
+  std::string text = fmt::format("node {} {} rf {} seq {} ops {} bytes {} start {} waits for",
+                                 node.id, node.name, node.rf_id, node.seq_id, node.num_ops,
+                                 node.tensor_bytes, node.start_ns);
   for (const Dependency& dependency : node.deps) {
     text += fmt::format(" {}({})", dependency.node_id, Name(dependency.reason));
   }

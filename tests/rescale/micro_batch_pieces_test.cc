@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "predict/rescale/micro_batch_places.h"
 #include "predict/rescale/micro_batches.h"
 #include "predict/rescale/repeated_nodes.h"
 
@@ -87,16 +88,17 @@ TEST(MicroBatchPieces, FollowTheirCalls) {
   const Graph graph = program.MakeGraph();
   const auto found = FindMicroBatches(graph);
   ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->parts, kSends);
+  EXPECT_EQ(found->count, kSends);
   EXPECT_EQ(found->together, 1);
   for (const std::int64_t more : {3, -2}) {
     SCOPED_TRACE(more);
-    auto repeated = RepeatedNodes::Create(graph, *found, more, 0);
+    const MicroBatchPlaces places(*found, more);
+    auto repeated = RepeatedNodes::Create(graph, places, nullptr, 0);
     ASSERT_TRUE(repeated) << repeated.error().message;
     std::map<std::uint64_t, Node> nodes;
     std::multiset<std::int64_t> indices;
     std::map<std::string, std::int64_t> names;
-    ASSERT_TRUE(repeated->ForEach([&](Node& node) -> Status {
+    ASSERT_TRUE(repeated->ForEach([&](Node& node, bool) -> Status {
       EXPECT_TRUE(nodes.try_emplace(node.id, node).second) << node.id;
       ++names[node.comm ? "transfer" : node.name];
       if (node.comm) {
