@@ -1,5 +1,5 @@
 // reprise rescale: a captured or generated set with another number of data-parallel ranks or of
-// micro-batches.
+// micro-batches or layers.
 #include "predict/rescale/rescale.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace reprise {
 
 REPRISE_JSON_FIELDS(RescaledGroups, role, description, kind, size_before, size_after)
-REPRISE_JSON_FIELDS(MicroBatchSummary, before, after, nodes_written, copies)
+REPRISE_JSON_FIELDS(RepeatSummary, before, after, nodes_written, copies)
 
 namespace {
 
@@ -54,7 +54,8 @@ std::string_view Meaning(Rescaled rule) {
     case Rescaled::kMean:
       return "factors of means over replicas";
     case Rescaled::kRepeat:
-      return "copies of nodes, of micro-batches that were not recorded";
+      return "copies of nodes, of micro-batches or layers that were not recorded, and what works on "
+             "all layers' tensors";
     default:
       return "";
   }
@@ -77,6 +78,9 @@ void PrintGroups(const RescaleSummary& s) {
 
 void PrintSummary(const std::string& output, const RescaleSummary& s) {
   std::vector<std::string> sizes;
+  if (s.layers) {
+    sizes.push_back(fmt::format("{} layers from {}", s.layers->after, s.layers->before));
+  }
   if (s.micro_batches) {
     sizes.push_back(
         fmt::format("{} micro-batches from {}", s.micro_batches->after, s.micro_batches->before));
@@ -102,8 +106,9 @@ Result<int> RunRescale(RescaleFlags& flags) {
   if (request.directory.empty()) {
     return UsageError("give -o, the directory to create");
   }
-  if (request.data_parallel == 0 && request.micro_batches == 0) {
-    return UsageError("give --dp, the number of data-parallel ranks, or --micro-batches");
+  if (request.data_parallel == 0 && request.micro_batches == 0 && request.layers == 0) {
+    return UsageError(
+        "give --dp, the number of data-parallel ranks, --micro-batches or --layers");
   }
   REPRISE_TRY(ReadKinds(flags.groups, request));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
@@ -125,6 +130,9 @@ Result<int> RunRescale(RescaleFlags& flags) {
     json["changed"][std::string(Name(rule))] = nodes;
   }
   REPRISE_ADD_FIELDS(json, summary, missing, unknown_sizes)
+  if (summary.layers) {
+    json["layers"] = *summary.layers;
+  }
   if (summary.micro_batches) {
     json["micro_batches"] = *summary.micro_batches;
   }
@@ -136,8 +144,8 @@ Result<int> RunRescale(RescaleFlags& flags) {
 
 CommandBody RegisterRescale(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
-      "Write a captured or generated trace set with another number of data-parallel ranks or "
-      "micro-batches");
+      "Write a captured or generated trace set with another number of data-parallel ranks, "
+      "micro-batches or layers");
   auto flags = std::make_shared<RescaleFlags>();
   RescaleRequest& request = flags->request;
   app.add_option("SET", request.set, "directory of a trace set")->required();
@@ -148,6 +156,10 @@ CommandBody RegisterRescale(CLI::App& app, const CommandContext& /*context*/) {
   app.add_option("--micro-batches", request.micro_batches,
                  "micro-batches of a step, by pipeline or gradient accumulation; the recorded ones "
                  "are repeated or left out")
+      ->check(Positive());
+  app.add_option("--layers", request.layers,
+                 "layers that are alike, of all pipeline stages; the recorded ones are repeated or "
+                 "left out")
       ->check(Positive());
   app.add_option("--group", flags->groups,
                  "what process groups are for where neither their description nor their transfers "

@@ -83,6 +83,55 @@ class Rescale(program.ProgramTest):
             manifest = json.loads((rescaled / "rescaled.json").read_text())
             self.assertEqual(manifest["micro_batches"], {"from": before, "to": after})
 
+    def test_layers_are_those_captured_in_that_number(self):
+        """The same model captured with two and with four layers."""
+        captured = {2: self.convert("gloo/gpt_layers2"), 4: self.convert("gloo/gpt_single")}
+        for before, after in ((2, 4), (4, 2)):
+            with self.subTest(before):
+                rescaled = self.dir / f"layers{after}"
+                done = self.run_program("rescale", captured[before], "--layers", after, "-o", rescaled, "--force").stdout
+                self.assertIn(f"{after} layers from {before}", done)
+                self.run_program("validate", rescaled)
+                got, expected = self.rank(rescaled, 0), self.rank(captured[after], 0)
+                self.assertEqual(got[:2], expected[:2])
+                self.assertEqual(got[2]["repeat"] > 0, after > before)
+                self.assertEqual(json.loads((rescaled / "rescaled.json").read_text())["layers"], {"from": before, "to": after})
+                self.run_program("replay", rescaled, "-o", self.dir / "run", "--force")
+
+    def test_layers_of_tensor_parallel_ranks(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        rescaled = self.dir / "deeper"
+        self.run_program("rescale", trace, "--layers", 8, "-o", rescaled)
+        self.run_program("validate", rescaled)
+        for rank in range(4):
+            before, after = self.rank(trace, rank), self.rank(rescaled, rank)
+            gemms = [sum(n for (name, *_), n in of[0].items() if name in ("aten::mm", "aten::addmm", "aten::bmm")) for of in (before, after)]
+            self.assertGreater(gemms[1], 1.8 * gemms[0])
+            self.assertEqual(len(after[1]), 2 * len(before[1]))
+        self.run_program("replay", rescaled, "-o", self.dir / "run", "--force", ranks=4)
+
+    def test_layers_that_are_not_found(self):
+        def refused(trace, number, code=BAD_INPUT):
+            return self.run_program("rescale", trace, "--layers", number, "-o", self.dir / "refused", expect=code).stderr
+        single = self.convert("gloo/gpt_single")
+        self.assertIn("as many already", refused(single, 4, USAGE))
+        for number in 10 ** 6, 2 ** 63 - 1:
+            self.assertIn("--limits job_nodes=N", refused(single, number))
+        for without in "gloo/resnet18", "gloo_comms/gpt_pp4", "gloo_comms/collectives4":
+            self.assertIn("at least two layers", refused(self.convert(without), 8))
+        # Buckets of gradients end within layers.
+        self.assertIn("differs from layer to layer", refused(self.convert("gloo/gpt_ddp4"), 8))
+
+    def test_layers_micro_batches_and_replicas(self):
+        job = self.dir / "job"
+        options = ("--zero", "0", "--tp", "1", "--micro-batch", "1")
+        self.run_program("generate", "llama-small", *options, "--dp", "2", "--global-batch", "8", "-o", job)
+        out = self.rescale(job, 4, "--micro-batches", "6", "--layers", "4")
+        manifest = json.loads((out / "rescaled.json").read_text())
+        self.assertEqual([manifest[of] for of in ("layers", "micro_batches", "data_parallel")],
+                         [{"from": 2, "to": 4}, {"from": 4, "to": 6}, {"from": 2, "to": 4}])
+        self.run_program("validate", out)
+
     def test_micro_batches_and_replicas(self):
         job = self.dir / "job"
         self.run_program("generate", "llama-small", "--fsdp", "--dp", "2", "--global-batch", "8", "--micro-batch", "1", "-o", job)
