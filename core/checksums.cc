@@ -31,6 +31,10 @@ bool IsHex(std::string_view text) {
          });
 }
 
+std::string InHex(const XXH128_hash_t& hash) {
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
 // One file below the directory: nothing else is ever read.
 bool IsPlainName(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -49,6 +53,10 @@ std::vector<std::string> RegularFiles(const std::string& directory) {
 }
 
 }  // namespace
+
+std::string ChecksumOfBytes(std::string_view bytes) {
+  return InHex(XXH3_128bits(bytes.data(), bytes.size()));
+}
 
 Result<std::string> ChecksumOf(const std::string& path) {
   const auto failed = [&path](int code) {
@@ -73,8 +81,7 @@ Result<std::string> ChecksumOf(const std::string& path) {
   if (got < 0) {
     return failed(errno);
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return InHex(XXH3_128bits_digest(state.get()));
 }
 
 Status WriteChecksums(const std::string& directory, OutputKind kind,

@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "core/sqlite/database.h"
+#include "report/run/column_rows.h"
 #include "report/run/repeated_rows.h"
+#include "report/run/row_columns.h"
 #include "report/run/schema_check.h"
 #include "report/run/table_rows.h"
 
@@ -51,6 +53,9 @@ struct RankTables {
   RankContent content = RankContent::kWhole;
   bool own_file = false;                          // it has no other rank's rows
   std::set<std::string, std::less<>> names = {};  // of an own file's tables
+  const RowColumns* columns = nullptr;            // of an own file, where there are any
+  // The transfers' nodes, where `columns` are read and nothing else is wanted.
+  std::optional<IdSet> transfers = {};
 
   // All rows of the rank, in the order they were written.
   // `from`: the table, or a query in its place.
@@ -116,6 +121,10 @@ struct RankTables {
     SharedRows<Row> shared;
     REPRISE_TRY(ReadShared(table, shared));
     const bool parts = names.contains(PartsOf(table));
+    REPRISE_ASSIGN(const bool taken, TakeColumns(condition.empty(), shared, rows));
+    if (taken) {
+      return {};
+    }
     if (parts && condition.empty()) {
       return ReadParts(shared, rows);
     }
@@ -202,6 +211,20 @@ struct RankTables {
     }
     return {};
   }
+  // As ReadParts, or of transfers alone, without SQLite. False: the columns do not have them.
+  template <typename Row>
+  [[nodiscard]] Result<bool> TakeColumns(bool all, const SharedRows<Row>& shared,
+                                         std::vector<Row>& rows) const {
+    const std::string_view table = TableName(static_cast<Row*>(nullptr));
+    const TableColumns* const from =
+        columns == nullptr ? nullptr : columns->Find(table, NumberColumns<Row>());
+    if (from == nullptr || (!all && !transfers)) {
+      return false;
+    }
+    std::vector<RowPart> parts;
+    REPRISE_TRY(ReadRowParts(table, parts));
+    return AppendRowsOf(*from, parts, shared, all ? nullptr : &*transfers, rows);
+  }
   [[nodiscard]] Status ReadRowParts(std::string_view table, std::vector<RowPart>& parts) const {
     REPRISE_ASSIGN(
         Statement select,
@@ -275,11 +298,7 @@ Result<std::set<std::string, std::less<>>> TablesOf(Database& database) {
   }
 }
 
-Status ReadOtherTables(const RankTables& tables, RankData& data) {
-  if (tables.content == RankContent::kWhole) {
-    REPRISE_TRY(tables.Read(data.edges));
-    REPRISE_TRY(tables.Read(data.joules));
-  }
+Status ReadCollectives(const RankTables& tables, RankData& data) {
   if (tables.content != RankContent::kOutline) {
     REPRISE_TRY(tables.Read(data.collectives));
   }
@@ -290,6 +309,14 @@ Status ReadOtherTables(const RankTables& tables, RankData& data) {
           "copy",
           tables.path, tables.rank, one.node_id, one.group_size));
     }
+  }
+  return {};
+}
+
+Status ReadOtherTables(const RankTables& tables, RankData& data) {
+  if (tables.content == RankContent::kWhole) {
+    REPRISE_TRY(tables.Read(data.edges));
+    REPRISE_TRY(tables.Read(data.joules));
   }
   REPRISE_TRY(tables.Read(data.steps));
   if (tables.content != RankContent::kTransfers) {
@@ -315,10 +342,19 @@ Status ReadOtherTables(const RankTables& tables, RankData& data) {
   return {};
 }
 
+IdSet TransferNodes(const RankData& data) {
+  std::vector<std::uint64_t> ids;
+  ids.reserve(data.collectives.size());
+  for (const CollectiveInfo& one : data.collectives) {
+    ids.push_back(one.node_id);
+  }
+  return IdSet(std::move(ids));
+}
+
 }  // namespace
 
 Result<RankData> ReadRankFile(const std::string& directory, int rank, RankContent content,
-                              std::vector<std::string>& notes) {
+                              const std::string& checksum, std::vector<std::string>& notes) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
   REPRISE_TRY(CheckSchema(database, path));
@@ -328,6 +364,13 @@ Result<RankData> ReadRankFile(const std::string& directory, int rank, RankConten
   REPRISE_TRY(database.Execute("BEGIN"));
   RankTables tables{database, path, rank, content, true};
   REPRISE_ASSIGN(tables.names, TablesOf(database));
+  const std::optional<RowColumns> columns =
+      content == RankContent::kOutline ? std::nullopt : RowColumns::Read(directory, rank, checksum);
+  tables.columns = columns ? &*columns : nullptr;
+  REPRISE_TRY(ReadCollectives(tables, data));
+  if (columns) {
+    tables.transfers = TransferNodes(data);
+  }
   REPRISE_TRY(tables.ReadOfNodes(data.nodes));
   REPRISE_TRY(tables.ReadOfNodes(data.records));
   REPRISE_TRY(ReadOtherTables(tables, data));
@@ -351,6 +394,7 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, Rank
   RankData data;
   data.rank = rank;
   const RankTables tables{database, path, rank, content, false};
+  REPRISE_TRY(ReadCollectives(tables, data));
   REPRISE_TRY(tables.ReadOfNodes(data.nodes, "nodes"));
   REPRISE_TRY(ReadOtherTables(tables, data));
   // Medians count from the iteration's start: the records go into the first that is no warm-up.

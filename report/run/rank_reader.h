@@ -19,8 +19,11 @@ enum class RankContent : std::uint8_t {
 // Both may be called for several ranks at once.
 //
 // From rank<N>.sqlite. `notes` gets what the user should know: not closed, log not recovered.
+// `checksum`: that of the file, verified, so that rank<N>.columns may stand for rows of it; empty:
+// not known.
 [[nodiscard]] Result<RankData> ReadRankFile(const std::string& directory, int rank,
-                                            RankContent content, std::vector<std::string>& notes);
+                                            RankContent content, const std::string& checksum,
+                                            std::vector<std::string>& notes);
 // From run.sqlite: everything but records, which are rebuilt as one iteration of medians.
 [[nodiscard]] Result<RankData> ReadRankFromMerged(const std::string& directory, int rank,
                                                   RankContent content);

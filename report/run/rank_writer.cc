@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "core/sqlite/database.h"
 #include "report/run/repeated_rows.h"
+#include "report/run/row_columns.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
 #include "report/run/table_rows.h"
@@ -98,8 +99,9 @@ bool IsEmpty(const Pending& pending) {
 
 class RankWriter::Impl {
  public:
-  Impl(Database database, int rank, RankProvenance provenance)
+  Impl(Database database, std::string directory, int rank, RankProvenance provenance)
       : database_(std::move(database)),
+        directory_(std::move(directory)),
         rank_(rank),
         provenance_(provenance),
         thread_([this] { Loop(); }) {}
@@ -128,6 +130,7 @@ class RankWriter::Impl {
   [[nodiscard]] Status WritePlain(const std::vector<Row>& rows);
   template <typename Row>
   [[nodiscard]] Status WriteShared(std::vector<Row>&& rows);
+  void StoreColumns() const;
   // After so many rows of a batch.
   [[nodiscard]] bool IsTimeToCommit(std::size_t rows) const;
   [[nodiscard]] Status Commit();
@@ -137,6 +140,7 @@ class RankWriter::Impl {
   [[nodiscard]] Result<std::int64_t> SharedNumber(const Row& row, Statement& insert);
 
   Database database_;
+  const std::string directory_;
   const int rank_;
   const RankProvenance provenance_;
   std::int64_t transaction_start_ns_ = 0;
@@ -297,7 +301,19 @@ Status RankWriter::Impl::Close() {
   if (status_ && !closed) {
     status_ = closed;
   }
+  if (status_) {
+    StoreColumns();
+  }
   return status_;
+}
+
+// Nobody needs them: where they cannot be written, reports take longer.
+void RankWriter::Impl::StoreColumns() const {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(RankPath(directory_, rank_), error);
+  if (!error && static_cast<std::int64_t>(bytes) >= kColumnsFromBytes) {
+    (void)WriteRowColumns(directory_, rank_);
+  }
 }
 
 RankWriter::RankWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -326,10 +342,11 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
     return EnvironmentError(directory + ": not a directory");
   }
   const std::string path = RankPath(directory, rank);
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-    std::filesystem::remove(path + suffix, error);
+  for (const std::string& file :
+       {path, path + "-wal", path + "-shm", path + "-journal", ColumnsPath(directory, rank)}) {
+    std::filesystem::remove(file, error);
     if (error) {
-      return EnvironmentError(path + suffix + ": cannot be replaced: " + error.message());
+      return EnvironmentError(file + ": cannot be replaced: " + error.message());
     }
   }
   REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kCreate));
@@ -351,7 +368,7 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
   BindColumns(insert, own.front(), ColumnPart::kAll, 2);
   REPRISE_TRY(insert.Finish());
   return std::unique_ptr<RankWriter>(
-      new RankWriter(std::make_unique<Impl>(std::move(database), rank, provenance)));
+      new RankWriter(std::make_unique<Impl>(std::move(database), directory, rank, provenance)));
 }
 
 }  // namespace reprise

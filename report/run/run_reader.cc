@@ -30,12 +30,27 @@ struct RankPart {
   Status status;
 };
 
+// Where ranks are read from.
+struct RanksOnDisk {
+  const std::string& directory;
+  const Checksums& checksums;
+  const std::vector<std::int32_t>& merged;  // that run.sqlite has
+};
+
+// Empty: it is not known.
+std::string SumOfRank(const RanksOnDisk& from, int rank) {
+  const auto found =
+      from.checksums.sums().find(std::filesystem::path(RankPath(from.directory, rank)).filename());
+  return found == from.checksums.sums().end() ? "" : found->second;
+}
+
 // The rank's own file where it is there, run.sqlite's rows where it is not, else nothing.
-Status ReadRank(const std::string& directory, int rank, RankContent content,
-                const std::vector<std::int32_t>& merged_ranks, RankPart& part) {
+Status ReadRank(const RanksOnDisk& from, int rank, RankContent content, RankPart& part) {
+  const std::string& directory = from.directory;
   if (std::filesystem::exists(RankPath(directory, rank))) {
-    REPRISE_ASSIGN(part.data, ReadRankFile(directory, rank, content, part.notes));
-  } else if (std::ranges::find(merged_ranks, rank) != merged_ranks.end()) {
+    REPRISE_ASSIGN(part.data,
+                   ReadRankFile(directory, rank, content, SumOfRank(from, rank), part.notes));
+  } else if (std::ranges::find(from.merged, rank) != from.merged.end()) {
     REPRISE_ASSIGN(part.data, ReadRankFromMerged(directory, rank, content));
     part.notes.push_back(
         fmt::format("rank {0}: rank{0}.sqlite is missing; run.sqlite has its {1}", rank,
@@ -48,16 +63,15 @@ Status ReadRank(const std::string& directory, int rank, RankContent content,
 
 // Ranks have files of their own: as many as there are cores are read at a time. Of several damaged
 // files the first one's is reported.
-Result<std::vector<RankPart>> ReadParts(const std::string& directory,
-                                        std::span<const std::int32_t> ranks, RankContent content,
-                                        const std::vector<std::int32_t>& merged_ranks) {
+Result<std::vector<RankPart>> ReadParts(const RanksOnDisk& from,
+                                        std::span<const std::int32_t> ranks, RankContent content) {
   std::vector<RankPart> parts(ranks.size());
   std::atomic<std::size_t> first_failed = parts.size();
   ForEachInParallel(parts.size(), [&](std::size_t i) {
     if (i > first_failed) {
       return;
     }
-    parts[i].status = ReadRank(directory, ranks[i], content, merged_ranks, parts[i]);
+    parts[i].status = ReadRank(from, ranks[i], content, parts[i]);
     if (!parts[i].status) {
       std::size_t first = first_failed;
       while (i < first && !first_failed.compare_exchange_weak(first, i)) {
@@ -80,7 +94,7 @@ void AddNotes(std::vector<std::string>& of_rank, std::vector<std::string>& notes
 }
 
 // One more than the highest rank that has a file; 0 if none has.
-std::int32_t RanksOnDisk(const std::string& directory) {
+std::int32_t CountRanks(const std::string& directory) {
   constexpr std::string_view kPrefix = "rank";
   constexpr std::string_view kSuffix = ".sqlite";
   std::int32_t ranks = 0;
@@ -173,9 +187,9 @@ Status CheckStructure(const std::string& path) {
   return {};
 }
 
-// Whether the run has checksums, and if so, whether they hold.
-Result<bool> VerifyRun(const std::string& directory) {
-  REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
+// The run's checksums, if it has any: they hold.
+Result<Checksums> VerifyRun(const std::string& directory) {
+  REPRISE_ASSIGN(Checksums checksums, Checksums::Read(directory));
   const std::vector<std::string> names = RunFiles(directory);
   std::vector<Status> outcomes(names.size());
   ForEachInParallel(names.size(), [&](std::size_t i) {
@@ -188,7 +202,7 @@ Result<bool> VerifyRun(const std::string& directory) {
   for (Status& outcome : outcomes) {
     REPRISE_TRY(std::move(outcome));
   }
-  return checksums.known();
+  return checksums;
 }
 
 }  // namespace
@@ -200,11 +214,11 @@ Result<RunReader> RunReader::Open(const std::string& directory) {
   }
   RunReader reader;
   reader.directory_ = directory;
-  REPRISE_ASSIGN(const bool verified, VerifyRun(directory));
+  REPRISE_ASSIGN(reader.checksums_, VerifyRun(directory));
   if (std::filesystem::exists(ManifestPath(directory), error)) {
     REPRISE_ASSIGN(reader.manifest_, ReadManifest(directory));
   } else {
-    reader.manifest_.world_size = RanksOnDisk(directory);
+    reader.manifest_.world_size = CountRanks(directory);
     if (reader.manifest_.world_size == 0) {
       return BadInput(directory + ": not a run (no manifest.json and no rank's file in it)");
     }
@@ -215,7 +229,7 @@ Result<RunReader> RunReader::Open(const std::string& directory) {
   REPRISE_ASSIGN(reader.merged_ranks_, RanksInMerged(directory));
   if (!reader.manifest_.complete) {
     reader.notes_.emplace_back("not merged: the run was killed, failed, or is still going on");
-  } else if (!verified) {
+  } else if (!reader.checksums_.known()) {
     reader.notes_.emplace_back("no checksums.xxh128: only SQLite's own checks were made");
   }
   return reader;
@@ -230,7 +244,7 @@ std::vector<std::int32_t> RunReader::AllRanks() const {
 Result<RunData> RunReader::ReadAll(RankContent content) {
   RunData run{.manifest = manifest_, .ranks = {}, .notes = notes_};
   REPRISE_ASSIGN(std::vector<RankPart> parts,
-                 ReadParts(directory_, AllRanks(), content, merged_ranks_));
+                 ReadParts({directory_, checksums_, merged_ranks_}, AllRanks(), content));
   for (RankPart& part : parts) {
     AddNotes(part.notes, run.notes);
     if (part.data) {
@@ -250,7 +264,8 @@ Result<RunData> RunReader::ReadAll(RankContent content) {
 }
 
 Result<RunData> RunReader::Read(std::span<const std::int32_t> ranks, RankContent content) const {
-  REPRISE_ASSIGN(std::vector<RankPart> parts, ReadParts(directory_, ranks, content, merged_ranks_));
+  REPRISE_ASSIGN(std::vector<RankPart> parts,
+                 ReadParts({directory_, checksums_, merged_ranks_}, ranks, content));
   RunData run{.manifest = manifest_, .ranks = {}, .notes = {}};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!parts[i].data) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/checksums.h"
 #include "report/run/clocks.h"
 #include "report/run/rank_reader.h"
 #include "report/run/run.h"
@@ -34,6 +35,7 @@ class RunReader {
   RunReader() = default;
 
   std::string directory_;
+  Checksums checksums_;  // which hold
   RunManifest manifest_;
   std::vector<std::int32_t> merged_ranks_;
   std::vector<std::string> notes_;

@@ -180,6 +180,9 @@ std::string ManifestPath(const std::string& directory) { return directory + "/ma
 std::string RankPath(const std::string& directory, int rank) {
   return fmt::format("{}/rank{}.sqlite", directory, rank);
 }
+std::string ColumnsPath(const std::string& directory, int rank) {
+  return fmt::format("{}/rank{}.columns", directory, rank);
+}
 std::string MergedPath(const std::string& directory) { return directory + "/run.sqlite"; }
 
 }  // namespace reprise

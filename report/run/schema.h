@@ -65,6 +65,8 @@ struct RunTable {
 inline constexpr char kStoredAnalysisFile[] = "analysis.bin";
 [[nodiscard]] std::string ManifestPath(const std::string& directory);
 [[nodiscard]] std::string RankPath(const std::string& directory, int rank);
+// Of numbers of a rank's file (report/run/row_columns.h).
+[[nodiscard]] std::string ColumnsPath(const std::string& directory, int rank);
 [[nodiscard]] std::string MergedPath(const std::string& directory);
 
 }  // namespace reprise

@@ -171,6 +171,12 @@ template <typename Row>
   return columns;
 }
 
+// All columns of <table>_rows, which are numbers.
+template <typename Row>
+[[nodiscard]] std::string NumberColumns() {
+  return SelectedColumns<Row>(ColumnPart::kOwn) + ", shared";
+}
+
 // How many columns: of the table, and of those that rows do not share.
 template <typename Row>
 inline constexpr std::size_t kColumns = 0;
