@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/kept_memory.h"
 #include "core/parallel.h"
 #include "report/analysis.h"
 #include "report/run/run.h"
@@ -250,6 +251,7 @@ int Run(int argc, char** argv) {
   }
   std::filesystem::remove(directory + "/" + kStoredAnalysisFile);
   const auto report = [&]() -> Status {
+    KeepFreedMemory();  // as the command does
     return AnalyzeRun(directory, {.page = true, .memory_bytes = memory_bytes})
         .map([](const Analysis&) {});
   };

@@ -14,6 +14,7 @@
 #include "cli/program/show_json.h"
 #include "cli/runs/execution.h"
 #include "cli/runs/repeated_runs.h"
+#include "core/kept_memory.h"
 #include "core/shown_text.h"
 #include "et_schema/output_file.h"
 #include "report/analysis.h"
@@ -100,6 +101,7 @@ Result<int> RunReport(const ReportFlags& flags) {
   } else if (flags.quiet || flags.force) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
+  KeepFreedMemory();  // a large run is read rank by rank
   const AnalysisOptions options{
       .page = page.has_value(), .same_machine = flags.same_machine, .memory_bytes = flags.memory};
   REPRISE_ASSIGN(Analysis analysis, IsTrace(flags.run) ? AnalyzeTrace(flags.run, options)

@@ -141,8 +141,7 @@ Coverage CoverSteps(const MeasuredRank& rank) {
     const std::int64_t ns = LengthOutside(own, covered);
     left_ns -= ns;
     Add(static_cast<StepPart>(part), static_cast<double>(ns), sums);
-    covered.insert(covered.end(), own.begin(), own.end());
-    covered = Union(std::move(covered));
+    covered = Union(covered, own);
   }
   sums.host = static_cast<double>(left_ns);
   return sums;

@@ -120,9 +120,6 @@ void EnergyAttributor::AddLoad(const MeasuredRun& part, std::size_t r, const Hos
   const bool compute = !name.empty() || ComputesOnHost(part.positions[r], rank.data(), host);
   // Modelled devices transfer themselves; what is replayed goes over the host.
   const bool transfers = name.empty() || IsModelled(rank.data());
-  Load load;
-  AddOperations(part.ranks, r,
-                {.compute = compute, .transfers = transfers ? &part.transfers : nullptr}, load);
   // What a model says of each of the operations; nodes run once in a simulated run.
   const bool modelled = device.meters.size() == 1 && device.meters.front()->idle_watts &&
                         device.meters.front()->users.size() == 1 && !rank.data().joules.empty();
@@ -133,18 +130,18 @@ void EnergyAttributor::AddLoad(const MeasuredRun& part, std::size_t r, const Hos
       of_node[*node] += own.above_idle_joules;
     }
   }
-  device.users.reserve(device.users.size() + load.executions.size());
-  for (const Execution& execution : load.executions) {
-    device.users.push_back(uses_.UserOf(execution));
-    if (modelled) {
-      device.modelled_joules.push_back(of_node[execution.node]);
-    }
-  }
-  if (device.times.empty()) {
-    device.times = std::move(load.times);
-  } else {
-    device.times.insert(device.times.end(), load.times.begin(), load.times.end());
-  }
+  // Most records are of operations; vectors that grow would take three times the memory at times.
+  device.times.reserve(device.times.size() + rank.data().records.size());
+  device.users.reserve(device.users.size() + rank.data().records.size());
+  VisitOperations(part.ranks, r,
+                  {.compute = compute, .transfers = transfers ? &part.transfers : nullptr},
+                  [&](const Interval& time, const Execution& execution) {
+                    device.times.push_back(time);
+                    device.users.push_back(uses_.UserOf(execution));
+                    if (modelled) {
+                      device.modelled_joules.push_back(of_node[execution.node]);
+                    }
+                  });
 }
 
 void EnergyAttributor::Split(Device& device) {

@@ -76,12 +76,14 @@ class ThermalExamination::Throttling {
       return;
     }
     const bool transfers = with_transfers_ || IsModelled(part.ranks[r].data());
-    Load load;
-    reprise::AddOperations(
-        part.ranks, r, {.compute = true, .transfers = transfers ? &part.transfers : nullptr}, load);
-    AddOperations(part.ranks, load);
-    ran_ = ran_ || !load.times.empty();
-    busy_.insert(busy_.end(), load.times.begin(), load.times.end());
+    const std::vector<NodeInfo>& nodes = part.ranks[r].data().nodes;
+    VisitOperations(part.ranks, r,
+                    {.compute = true, .transfers = transfers ? &part.transfers : nullptr},
+                    [&](const Interval& time, const Execution& execution) {
+                      ran_ = true;
+                      busy_.push_back(time);
+                      AddOperation(nodes[execution.node], time);
+                    });
     busy_ = Union(std::move(busy_));
   }
 
@@ -187,19 +189,16 @@ class ThermalExamination::Throttling {
     }
   }
 
-  void AddOperations(std::span<const MeasuredRank> ranks, const Load& load) {
-    for (std::size_t i = 0; i < load.times.size(); ++i) {
-      const auto& [begin_ns, end_ns] = load.times[i];
-      const NodeInfo& node = ranks[load.executions[i].rank].data().nodes[load.executions[i].node];
-      auto at = std::upper_bound(
-          intervals_.begin(), intervals_.end(), begin_ns,
-          [](std::int64_t ns, const Interval& interval) { return ns < interval.second; });
-      for (; at != intervals_.end() && at->first < end_ns; ++at) {
-        const std::int64_t ns = std::min(end_ns, at->second) - std::max(begin_ns, at->first);
-        const auto k = static_cast<std::size_t>(at - intervals_.begin());
-        classes_[k][std::string(Name(node.op_class))] += ns;
-        operations_[k][node.name] += ns;
-      }
+  void AddOperation(const NodeInfo& node, const Interval& time) {
+    const auto& [begin_ns, end_ns] = time;
+    auto at = std::upper_bound(
+        intervals_.begin(), intervals_.end(), begin_ns,
+        [](std::int64_t ns, const Interval& interval) { return ns < interval.second; });
+    for (; at != intervals_.end() && at->first < end_ns; ++at) {
+      const std::int64_t ns = std::min(end_ns, at->second) - std::max(begin_ns, at->first);
+      const auto k = static_cast<std::size_t>(at - intervals_.begin());
+      classes_[k][std::string(Name(node.op_class))] += ns;
+      operations_[k][node.name] += ns;
     }
   }
 

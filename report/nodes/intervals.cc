@@ -1,6 +1,7 @@
 #include "report/nodes/intervals.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace reprise {
 
@@ -8,15 +9,22 @@ std::vector<Interval> Union(std::vector<Interval> intervals) {
   if (!std::ranges::is_sorted(intervals)) {  // those of one stream mostly are
     std::ranges::sort(intervals);
   }
-  std::vector<Interval> out;
-  for (const auto& [begin_ns, end_ns] : intervals) {
-    if (!out.empty() && begin_ns <= out.back().second) {
-      out.back().second = std::max(out.back().second, end_ns);
-    } else if (end_ns > begin_ns) {
-      out.emplace_back(begin_ns, end_ns);
+  std::size_t kept = 0;
+  for (const Interval interval : intervals) {
+    if (kept > 0 && interval.first <= intervals[kept - 1].second) {
+      intervals[kept - 1].second = std::max(intervals[kept - 1].second, interval.second);
+    } else if (interval.second > interval.first) {
+      intervals[kept++] = interval;
     }
   }
-  return out;
+  intervals.resize(kept);
+  return intervals;
+}
+
+std::vector<Interval> Union(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::vector<Interval> both(a.size() + b.size());
+  std::ranges::merge(a, b, both.begin());
+  return Union(std::move(both));
 }
 
 std::int64_t Length(const std::vector<Interval>& intervals) {

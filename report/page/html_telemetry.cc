@@ -238,14 +238,14 @@ void TelemetryReduction::Add(const MeasuredRun& part) {
       if (!std::ranges::binary_search(host.ranks, part.positions[r])) {
         continue;
       }
-      Load load;
-      AddOperations(part.ranks, r, {.compute = true, .transfers = &part.transfers}, load);
-      for (std::size_t i = 0; i < load.times.size(); ++i) {
-        const NodeInfo& node = part.ranks[r].data().nodes[load.executions[i].node];
-        std::vector<double>& of_class = host.running[static_cast<std::size_t>(node.op_class)];
-        of_class.resize(bins_);
-        AddToBins(load.times[i], host, of_class);
-      }
+      const std::vector<NodeInfo>& nodes = part.ranks[r].data().nodes;
+      VisitOperations(part.ranks, r, {.compute = true, .transfers = &part.transfers},
+                      [&](const Interval& time, const Execution& execution) {
+                        std::vector<double>& of_class =
+                            host.running[static_cast<std::size_t>(nodes[execution.node].op_class)];
+                        of_class.resize(bins_);
+                        AddToBins(time, host, of_class);
+                      });
     }
   }
 }
