@@ -1,10 +1,12 @@
 // What the report of a large run takes, first and next: time, processor time and memory of a
 // process of its own each.
-//   report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES]]
+//   report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows]]]
 // NODES of each rank; 4 iterations and the machine's memory by default.
-// DIRECTORY gets a synthetic run, or has the one that an earlier call wrote: about 135 bytes a node
+// DIRECTORY gets a synthetic run, or has the one that an earlier call wrote: about 170 bytes a node
 // and 4 iterations. Ranks are on hosts of eight devices with a meter each. Of 13 nodes of a rank 3
-// are transfers. Ends with 1 where the next report takes more than 5 s or 300 MB.
+// are transfers. "columns" is what ranks do after their last iteration (report/run/row_columns.h);
+// "rows": the first report has none, as of an earlier version's run. Ends with 1 where the next
+// report takes more than 5 s or 300 MB.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -14,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,8 @@
 #include "core/kept_memory.h"
 #include "core/parallel.h"
 #include "report/analysis.h"
+#include "report/run/memory_need.h"
+#include "report/run/row_columns.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
 
@@ -200,6 +205,32 @@ Status WriteLargeRun(const std::string& directory, int ranks, int nodes, int ite
   return MergeRun(directory, 0);
 }
 
+std::int64_t BytesOfColumns(const std::string& directory, int ranks) {
+  std::int64_t bytes = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(ColumnsPath(directory, rank), error);
+    bytes += error ? 0 : static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
+// Writes the columns of all ranks, or removes them.
+Status StoreColumns(const std::string& directory, int ranks, bool keep) {
+  std::vector<Status> stored(static_cast<std::size_t>(ranks));
+  ForEachInParallel(stored.size(), [&](std::size_t rank) {
+    if (keep) {
+      stored[rank] = WriteRowColumns(directory, static_cast<int>(rank));
+    } else {
+      std::filesystem::remove(ColumnsPath(directory, static_cast<int>(rank)));
+    }
+  });
+  for (Status& status : stored) {
+    REPRISE_TRY(std::move(status));
+  }
+  return {};
+}
+
 struct Cost {
   double wall_s = 0, cpu_s = 0, peak_mb = 0;
   bool succeeded = false;
@@ -230,7 +261,8 @@ Cost Measure(const std::function<Status()>& task) {
 
 int Run(int argc, char** argv) {
   if (argc < 4) {
-    fmt::print(stderr, "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES]]\n");
+    fmt::print(stderr,
+               "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows]]]\n");
     return 2;
   }
   const int ranks = std::atoi(argv[1]);
@@ -249,6 +281,15 @@ int Run(int argc, char** argv) {
            Measure([&] { return WriteLargeRun(directory, ranks, nodes, iterations); }))) {
     return 1;
   }
+  const bool columns = argc <= 6;
+  if (!say("columns", Measure([&] { return StoreColumns(directory, ranks, columns); }))) {
+    return 1;
+  }
+  std::vector<std::int32_t> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  fmt::print("         {:8.0f} MB on disk beside {:.0f} MB\n",
+             static_cast<double>(BytesOfColumns(directory, ranks)) * 1e-6,
+             static_cast<double>(BytesOfRanks(directory, all)) * 1e-6);
   std::filesystem::remove(directory + "/" + kStoredAnalysisFile);
   const auto report = [&]() -> Status {
     KeepFreedMemory();  // as the command does

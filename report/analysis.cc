@@ -232,12 +232,13 @@ std::vector<std::int32_t> RanksByHost(const MeasuredRun& outline) {
   return in_order;
 }
 
-// A rank in memory.
+// A rank in memory, with what its nodes say.
 struct RankPart {
-  RankPart(RunData&& read, const MeasuredRun& outline)
-      : data(std::move(read)), measured(data, outline) {}
+  RankPart(RunData&& read, const MeasuredRun& outline, PartSums& sums)
+      : data(std::move(read)), measured(data, outline), found(sums.Find(measured)) {}
   RunData data;
   MeasuredRun measured;
+  FoundOfPart found;
 };
 
 // A rank's transfers in memory.
@@ -279,11 +280,13 @@ Result<Analysis> AnalyzeByRank(RunReader& reader, const AnalysisOptions& options
     return ForEachInOrder(
         ranks.size(), most,
         [&](std::size_t i) {
-          return reader.Read(std::array{ranks[i]}).map([&outline](RunData&& data) {
-            return std::make_unique<RankPart>(std::move(data), outline);
+          return reader.Read(std::array{ranks[i]}).map([&](RunData&& data) {
+            return std::make_unique<RankPart>(std::move(data), outline, sums);
           });
         },
-        [&sums](const std::unique_ptr<RankPart>& part) { sums.Add(part->measured); });
+        [&sums](const std::unique_ptr<RankPart>& part) {
+          sums.Add(part->measured, std::move(part->found));
+        });
   });
 }
 
@@ -303,7 +306,7 @@ Report Analyze(const RunData& run) { return AnalyzeRun(MeasuredRun(run), {}).rep
 
 Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options) {
   return *AnalyzeParts(run, options, [&run](PartSums& sums) -> Status {
-    sums.Add(run);
+    sums.Add(run, sums.Find(run));
     return {};
   });
 }

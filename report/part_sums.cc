@@ -23,30 +23,67 @@ PartSums::PartSums(const MeasuredRun& outline, const std::optional<HtmlLimits>& 
   }
 }
 
-void PartSums::Add(const MeasuredRun& part) {
-  ForEachInParallel(part.ranks.size(), [&](std::size_t r) {
-    DescribeNodes(part.ranks[r], report_.ranks[part.positions[r]]);
+RankSums PartSums::SumsOf(const MeasuredRun& part, std::size_t r) {
+  const MeasuredRank& rank = part.ranks[r];
+  DescribeNodes(rank, report_.ranks[part.positions[r]]);
+  RankSums sums{.errors = NodeErrorSums::NodesOf(rank),
+                .top_differences = TopDifferences(rank),
+                .classes = {&NodeInfo::op_class, part.ranks, r, part.transfers},
+                .phases = {&NodeInfo::phase, part.ranks, r, part.transfers},
+                .shapes = ShapeSums(rank),
+                .work = WorkTimes(rank),
+                .steps = {},
+                .running = {}};
+  if (telemetry_) {
+    sums.steps = StepClassSums(part.ranks, r, part.transfers);
+    sums.running = telemetry_->RunningOf(part, r);
+  }
+  return sums;
+}
+
+FoundOfPart PartSums::Find(const MeasuredRun& part) {
+  FoundOfPart found{.ranks = std::vector<std::optional<RankSums>>(part.ranks.size()), .times = {}};
+  ForEachInParallel(part.ranks.size() + 1, [&](std::size_t i) {
+    if (i == 0) {  // of all ranks together: it takes longest
+      found.times = fidelity_.TimesOf(part.ranks);
+    } else {
+      found.ranks[i - 1] = SumsOf(part, i - 1);
+    }
   });
+  return found;
+}
+
+void PartSums::Add(RankSums sums) {
+  fidelity_.Add(sums.errors, std::move(sums.top_differences));
+  classes_.Add(sums.classes);
+  phases_.Add(sums.phases);
+  shapes_.Add(std::move(sums.shapes));
+  work_.Add(sums.work);
+  steps_.Add(std::move(sums.steps));
+  if (telemetry_) {
+    telemetry_->Add(sums.running);
+  }
+}
+
+void PartSums::Add(const MeasuredRun& part, FoundOfPart found) {
   for (const MeasuredRank& rank : part.ranks) {
     never_ran_ += rank.alike() * rank.never_ran();
   }
   // Each fills members of its own.
-  const std::array<std::function<void()>, 4> sums = {[&] { fidelity_.Add(part.ranks); },
-                                                     [&] {
+  const std::array<std::function<void()>, 3> sums = {[&] {
                                                        energy_.Add(part);
                                                        thermal_.Add(part);
                                                      },
                                                      [&] {
-                                                       classes_.Add(part.ranks, part.transfers);
-                                                       phases_.Add(part.ranks, part.transfers);
-                                                       shapes_.Add(part.ranks);
-                                                       work_.Add(part.ranks);
+                                                       if (stragglers_) {
+                                                         stragglers_->Add(part);
+                                                       }
                                                      },
                                                      [&] {
-                                                       if (telemetry_) {
-                                                         telemetry_->Add(part);
-                                                         stragglers_->Add(part);
-                                                         steps_.Add(part.ranks, part.transfers);
+                                                       fidelity_.Add(std::move(found.times));
+                                                       for (auto& of_rank : found.ranks) {
+                                                         Add(std::move(*of_rank));
+                                                         of_rank.reset();
                                                        }
                                                      }};
   ForEachInParallel(sums.size(), [&sums](std::size_t i) { sums[i](); });

@@ -17,14 +17,34 @@
 
 namespace reprise {
 
+// What one rank's nodes say by themselves.
+struct RankSums {
+  std::vector<NodeErrorSums::Node> errors;
+  TopDifferences top_differences;
+  ClassSums<OpClass> classes;
+  ClassSums<Phase> phases;
+  ShapeSums shapes;
+  WorkTimes work;
+  StepClassSums steps;                  // for the page
+  TelemetryReduction::Running running;  // likewise
+};
+
+// What is found of a part without those before it.
+struct FoundOfPart {
+  std::vector<std::optional<RankSums>> ranks;  // parallel to MeasuredRun::ranks
+  PartTimes times;
+};
+
 class PartSums {
  public:
   // `report`, to be filled, has the ranks' rows and the energy already; all must outlive it.
   // `page`: the limits of what Finish returns, where it is asked for.
   PartSums(const MeasuredRun& outline, const std::optional<HtmlLimits>& page, Report& report);
 
-  // Each rank once; ranks of one host in order.
-  void Add(const MeasuredRun& part);
+  // Of several parts at once, each rank once.
+  [[nodiscard]] FoundOfPart Find(const MeasuredRun& part);
+  // Parts in order; ranks of one host in order. What comes of them does not depend on the parts.
+  void Add(const MeasuredRun& part, FoundOfPart found);
   // After the last part, once. What the page shows, where it was asked for.
   [[nodiscard]] std::optional<PageDetails> Finish();
 
@@ -33,6 +53,9 @@ class PartSums {
   [[nodiscard]] std::int64_t never_ran() const { return never_ran_; }
 
  private:
+  [[nodiscard]] RankSums SumsOf(const MeasuredRun& part, std::size_t r);
+  void Add(RankSums sums);
+
   std::optional<HtmlLimits> page_;
   Report& report_;
   FidelityExamination fidelity_;

@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "predict/machine/catalogue.h"
 #include "predict/sweep/run.h"
+#include "report/run/schema.h"
 
 namespace reprise {
 namespace {
@@ -32,7 +33,8 @@ bool IsCaptureFileName(const std::string& name) {
 
 bool IsRunFileName(const std::string& name) {
   return name == "manifest.json" || name.starts_with("run.sqlite") ||
-         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
+         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos) ||
+         RankOfColumns(name);
 }
 
 // An unpacked trace set has a manifest of its own.

@@ -74,6 +74,7 @@ void MonitorRecording::Discard() {
   static_cast<void>(writer_->Close());
   std::error_code error;
   fs::remove(RankPath(target_.directory, target_.rank.rank), error);
+  fs::remove(ColumnsPath(target_.directory, target_.rank.rank), error);
   if (target_.rank.rank == 0) {
     fs::remove(ManifestPath(target_.directory), error);
   }

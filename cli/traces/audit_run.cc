@@ -6,10 +6,13 @@
 #include <utility>
 
 #include "converters/share/anonymize/vocabulary.h"
+#include "core/checksums.h"
 #include "core/output_kind.h"
 #include "core/text.h"
 #include "report/run/provenance.h"
+#include "report/run/row_columns.h"
 #include "report/run/run_texts.h"
+#include "report/run/schema.h"
 
 namespace reprise {
 namespace {
@@ -75,6 +78,14 @@ void AddFindings(const RunText& of, const Vocabulary& vocabulary, const LocalNam
   }
 }
 
+// Numbers that a rank's file has too, and nothing else.
+bool IsOfColumns(const std::string& directory, const std::string& name) {
+  const auto rank = RankOfColumns(name);
+  const Result<std::string> checksum =
+      rank ? ChecksumOf(RankPath(directory, *rank)) : Result<std::string>();
+  return checksum && RowColumns::Read(directory, *rank, *checksum);
+}
+
 }  // namespace
 
 Result<AuditReport> AuditRun(const AuditRequest& request) {
@@ -91,7 +102,8 @@ Result<AuditReport> AuditRun(const AuditRequest& request) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(request.directory, error)) {
     const std::string name = entry.path().filename().string();
-    if (name != "manifest.json" && name != kChecksumsFile && !name.ends_with(".sqlite")) {
+    if (name != "manifest.json" && name != kChecksumsFile && !name.ends_with(".sqlite") &&
+        !IsOfColumns(request.directory, name)) {
       report.findings.push_back({"file that is no part of the run", "file name", name, 1});
     }
   }

@@ -25,7 +25,8 @@ bool IsRunFile(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == kChecksumsFile || name.starts_with("manifest.json") ||
          name == kStoredAnalysisFile || name.starts_with("run.sqlite") ||
-         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos);
+         (name.starts_with("rank") && name.find(".sqlite") != std::string::npos) ||
+         RankOfColumns(name);
 }
 
 }  // namespace

@@ -25,52 +25,75 @@ void AddNode(const NodeInfo& node, std::int64_t alike, WorkTimes::Sum& sum) {
   sum.tracing_ns += alike * node.recorded_tracing_ns;
 }
 
+void AddSum(const WorkTimes::Sum& other, WorkTimes::Sum& sum) {
+  sum.recorded_ns += other.recorded_ns;
+  sum.replayed_ns += other.replayed_ns;
+  sum.tracing_ns += other.tracing_ns;
+}
+
 // As the replay does: what is executed on a host thread.
 bool CanStretch(const NodeInfo& node) { return IsOfHostThread(node) && Executes(node.mode); }
 
 }  // namespace
 
 template <typename Key>
-void ClassSums<Key>::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    const RankData& data = ranks[r].data();
-    const std::int64_t alike = ranks[r].alike();
-    std::map<Key, PassSums> passes;
-    Key last_key{};  // of the node before
-    Sum* last = nullptr;
-    for (std::size_t i = 0; i < data.nodes.size(); ++i) {
-      const NodeInfo& node = data.nodes[i];
-      if (!node.counts_for_coverage) {
-        continue;
-      }
-      if (last == nullptr || node.*key_ != last_key) {
-        last_key = node.*key_;
-        last = &sums_[last_key];
-      }
-      auto& [row, work] = *last;
-      row.count += alike;
-      row.recorded_ns += alike * node.recorded_duration_ns;
-      row.tracing_ns += alike * node.recorded_tracing_ns;
-      work = work || node.op_class != OpClass::kComm;
-      const auto records = ranks[r].Records(i);
-      if (records.empty()) {
-        continue;
-      }
-      PassSums& times = passes[node.*key_];
-      for (const std::uint32_t k : records) {
-        // A transfer's time counts from the last arrival, as it does in the recording.
-        const NodeRecord& record = data.records[k];
-        const std::int64_t ns = transfers.OwnNs(r, k).value_or(record.duration_ns);
-        times.Add(record.iteration, ns);
-        row.from_ns[static_cast<std::size_t>(node.time_from)] += alike * ns;
-      }
-      row.flops += static_cast<double>(alike) * node.flops;
-      row.bytes += static_cast<double>(alike) * node.bytes;
+ClassSums<Key>::ClassSums(Key NodeInfo::*key, std::span<const MeasuredRank> ranks, std::size_t r,
+                          const TransferSummary& transfers)
+    : key_(key) {
+  const RankData& data = ranks[r].data();
+  const std::int64_t alike = ranks[r].alike();
+  std::map<Key, PassSums> passes;
+  Key last_key{};  // of the node before
+  Sum* last = nullptr;
+  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+    const NodeInfo& node = data.nodes[i];
+    if (!node.counts_for_coverage) {
+      continue;
     }
-    for (const auto& [key, times] : passes) {
-      ClassRow& row = sums_[key].row;
-      row.replayed_ns = row.replayed_ns.value_or(0) + alike * times.MedianNs();
+    if (last == nullptr || node.*key_ != last_key) {
+      last_key = node.*key_;
+      last = &sums_[last_key];
     }
+    auto& [row, work] = *last;
+    row.count += alike;
+    row.recorded_ns += alike * node.recorded_duration_ns;
+    row.tracing_ns += alike * node.recorded_tracing_ns;
+    work = work || node.op_class != OpClass::kComm;
+    const auto records = ranks[r].Records(i);
+    if (records.empty()) {
+      continue;
+    }
+    PassSums& times = passes[node.*key_];
+    for (const std::uint32_t k : records) {
+      // A transfer's time counts from the last arrival, as it does in the recording.
+      const NodeRecord& record = data.records[k];
+      const std::int64_t ns = transfers.OwnNs(r, k).value_or(record.duration_ns);
+      times.Add(record.iteration, ns);
+      row.from_ns[static_cast<std::size_t>(node.time_from)] += alike * ns;
+    }
+    row.flops += static_cast<double>(alike) * node.flops;
+    row.bytes += static_cast<double>(alike) * node.bytes;
+  }
+  for (const auto& [of, times] : passes) {
+    ClassRow& row = sums_[of].row;
+    row.replayed_ns = row.replayed_ns.value_or(0) + alike * times.MedianNs();
+  }
+}
+
+template <typename Key>
+void ClassSums<Key>::Add(const ClassSums& others) {
+  for (const auto& [key, other] : others.sums_) {
+    auto& [row, work] = sums_[key];
+    work = work || other.work;
+    row.count += other.row.count;
+    row.recorded_ns += other.row.recorded_ns;
+    row.tracing_ns += other.row.tracing_ns;
+    if (other.row.replayed_ns) {
+      row.replayed_ns = row.replayed_ns.value_or(0) + *other.row.replayed_ns;
+    }
+    row.flops += other.row.flops;
+    row.bytes += other.row.bytes;
+    AddTimes(other.row.from_ns, row.from_ns);
   }
 }
 
@@ -92,27 +115,32 @@ std::vector<ClassRow> ClassSums<Key>::Finish() const {
 template class ClassSums<OpClass>;
 template class ClassSums<Phase>;
 
-void WorkTimes::Add(std::span<const MeasuredRank> ranks) {
-  for (const MeasuredRank& rank : ranks) {
-    PassSums passes;
-    std::map<OpClass, PassSums> class_passes;
-    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-      const NodeInfo& node = rank.data().nodes[i];
-      const auto records = rank.Records(i);
-      if (!node.counts_for_coverage || node.kind == OpKind::kComm || records.empty()) {
-        continue;
-      }
-      AddNode(node, rank.alike(), all_);
-      AddPasses(rank, records, passes);
-      if (CanStretch(node)) {
-        AddNode(node, rank.alike(), by_class_[node.op_class]);
-        AddPasses(rank, records, class_passes[node.op_class]);
-      }
+WorkTimes::WorkTimes(const MeasuredRank& rank) {
+  PassSums passes;
+  std::map<OpClass, PassSums> class_passes;
+  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+    const NodeInfo& node = rank.data().nodes[i];
+    const auto records = rank.Records(i);
+    if (!node.counts_for_coverage || node.kind == OpKind::kComm || records.empty()) {
+      continue;
     }
-    all_.replayed_ns += rank.alike() * passes.MedianNs();
-    for (const auto& [op_class, times] : class_passes) {
-      by_class_[op_class].replayed_ns += rank.alike() * times.MedianNs();
+    AddNode(node, rank.alike(), all_);
+    AddPasses(rank, records, passes);
+    if (CanStretch(node)) {
+      AddNode(node, rank.alike(), by_class_[node.op_class]);
+      AddPasses(rank, records, class_passes[node.op_class]);
     }
+  }
+  all_.replayed_ns += rank.alike() * passes.MedianNs();
+  for (const auto& [op_class, times] : class_passes) {
+    by_class_[op_class].replayed_ns += rank.alike() * times.MedianNs();
+  }
+}
+
+void WorkTimes::Add(const WorkTimes& others) {
+  AddSum(others.all_, all_);
+  for (const auto& [op_class, sum] : others.by_class_) {
+    AddSum(sum, by_class_[op_class]);
   }
 }
 

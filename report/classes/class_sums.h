@@ -2,6 +2,7 @@
 // report/ sees this.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,7 +20,11 @@ template <typename Key>
 class ClassSums {
  public:
   explicit ClassSums(Key NodeInfo::*key) : key_(key) {}
-  void Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers);
+  // Of the rank at this position.
+  ClassSums(Key NodeInfo::*key, std::span<const MeasuredRank> ranks, std::size_t r,
+            const TransferSummary& transfers);
+  // The next ranks'.
+  void Add(const ClassSums& others);
   // By recorded time, longest first.
   [[nodiscard]] std::vector<ClassRow> Finish() const;
 
@@ -41,7 +46,11 @@ class WorkTimes {
     std::int64_t recorded_ns = 0, replayed_ns = 0;
     std::int64_t tracing_ns = 0;  // of recorded_ns
   };
-  void Add(std::span<const MeasuredRank> ranks);
+  WorkTimes() = default;
+  // Of one rank.
+  explicit WorkTimes(const MeasuredRank& rank);
+  // The next ranks'.
+  void Add(const WorkTimes& others);
   [[nodiscard]] const Sum& all() const { return all_; }
   // What --stretch would have to be for operations to last as recorded without tracing: of classes
   // that were faster and that matter, longest recorded first.

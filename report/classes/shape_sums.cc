@@ -10,34 +10,45 @@
 
 namespace reprise {
 
-void ShapeSums::Add(std::span<const MeasuredRank> ranks) {
-  for (const MeasuredRank& rank : ranks) {
-    std::map<ShapeRow*, PassSums> passes;
-    FoundByTexts<std::pair<ShapeRow* const, PassSums>> by_texts;
-    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-      const NodeInfo& node = rank.data().nodes[i];
-      const auto records = rank.Records(i);
-      if (!node.counts_for_coverage || node.op_class == OpClass::kComm || records.empty()) {
-        continue;
-      }
-      auto& [row_of, times] = by_texts.Of(
-          node.name, node.shape, 0, [&]() -> auto& {
-            return *passes.try_emplace(&rows_[{node.name, node.shape}]).first;
-          });
-      ShapeRow& row = *row_of;
-      row.op_class = Name(node.op_class);
-      row.count += rank.alike();
-      row.recorded_ns += rank.alike() * node.recorded_duration_ns;
-      row.tracing_ns += rank.alike() * node.recorded_tracing_ns;
-      for (const std::uint32_t k : records) {
-        const NodeRecord& record = rank.data().records[k];
-        times.Add(record.iteration, record.duration_ns);
-        row.from_ns[static_cast<std::size_t>(node.time_from)] += rank.alike() * record.duration_ns;
-      }
+ShapeSums::ShapeSums(const MeasuredRank& rank) {
+  std::map<ShapeRow*, PassSums> passes;
+  FoundByTexts<std::pair<ShapeRow* const, PassSums>> by_texts;
+  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+    const NodeInfo& node = rank.data().nodes[i];
+    const auto records = rank.Records(i);
+    if (!node.counts_for_coverage || node.op_class == OpClass::kComm || records.empty()) {
+      continue;
     }
-    for (const auto& [row, times] : passes) {
-      row->replayed_ns += rank.alike() * times.MedianNs();
+    auto& [row_of, times] = by_texts.Of(
+        node.name, node.shape, 0, [&]() -> auto& {
+          return *passes.try_emplace(&rows_[{node.name, node.shape}]).first;
+        });
+    ShapeRow& row = *row_of;
+    row.op_class = Name(node.op_class);
+    row.count += rank.alike();
+    row.recorded_ns += rank.alike() * node.recorded_duration_ns;
+    row.tracing_ns += rank.alike() * node.recorded_tracing_ns;
+    for (const std::uint32_t k : records) {
+      const NodeRecord& record = rank.data().records[k];
+      times.Add(record.iteration, record.duration_ns);
+      row.from_ns[static_cast<std::size_t>(node.time_from)] += rank.alike() * record.duration_ns;
     }
+  }
+  for (const auto& [row, times] : passes) {
+    row->replayed_ns += rank.alike() * times.MedianNs();
+  }
+}
+
+void ShapeSums::Add(ShapeSums&& others) {
+  rows_.merge(others.rows_);  // leaves those that are there
+  for (const auto& [key, other] : others.rows_) {
+    ShapeRow& row = rows_.find(key)->second;
+    row.op_class = other.op_class;
+    row.count += other.count;
+    row.recorded_ns += other.recorded_ns;
+    row.tracing_ns += other.tracing_ns;
+    row.replayed_ns += other.replayed_ns;
+    AddTimes(other.from_ns, row.from_ns);
   }
 }
 

@@ -15,7 +15,11 @@ namespace reprise {
 
 class ShapeSums {
  public:
-  void Add(std::span<const MeasuredRank> ranks);
+  ShapeSums() = default;
+  // Of one rank.
+  explicit ShapeSums(const MeasuredRank& rank);
+  // The next ranks'.
+  void Add(ShapeSums&& others);
   // By |replayed - recorded|, largest first.
   [[nodiscard]] std::vector<ShapeRow> Finish() const;
 

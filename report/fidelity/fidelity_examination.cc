@@ -124,22 +124,27 @@ std::vector<OverlapRow> DescribeOverlap(std::span<const MeasuredRank> ranks,
 
 }  // namespace
 
-void NodeErrorSums::Add(std::span<const MeasuredRank> ranks) {
-  for (const MeasuredRank& rank : ranks) {
-    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-      const NodeInfo& node = rank.data().nodes[i];
-      const auto replayed_ns = rank.MedianDurationNs(i);
-      if (!node.counts_for_coverage || node.kind == OpKind::kComm || !replayed_ns ||
-          node.recorded_duration_ns <= 0) {
-        continue;
-      }
-      const auto weight = static_cast<double>(node.recorded_duration_ns);
-      const double apart = static_cast<double>(*replayed_ns) - weight;
-      Add(apart / weight, weight);
-      recorded_ns_ += weight;
-      apart_ns_ += std::abs(apart);
-      within_ns_ += std::abs(apart) <= weight / 10 ? weight : 0;
+std::vector<NodeErrorSums::Node> NodeErrorSums::NodesOf(const MeasuredRank& rank) {
+  std::vector<Node> found;
+  found.reserve(rank.data().nodes.size());
+  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+    const NodeInfo& node = rank.data().nodes[i];
+    const auto replayed_ns = rank.MedianDurationNs(i);
+    if (node.counts_for_coverage && node.kind != OpKind::kComm && replayed_ns &&
+        node.recorded_duration_ns > 0) {
+      const auto recorded_ns = static_cast<double>(node.recorded_duration_ns);
+      found.push_back({recorded_ns, static_cast<double>(*replayed_ns) - recorded_ns});
     }
+  }
+  return found;
+}
+
+void NodeErrorSums::Add(std::span<const Node> nodes) {
+  for (const auto& [weight, apart] : nodes) {
+    Add(apart / weight, weight);
+    recorded_ns_ += weight;
+    apart_ns_ += std::abs(apart);
+    within_ns_ += std::abs(apart) <= weight / 10 ? weight : 0;
   }
 }
 
@@ -198,42 +203,61 @@ FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
   }
 }
 
-void FidelityExamination::Add(std::span<const MeasuredRank> ranks) {
-  errors_.Add(ranks);
-  top_differences_.Add(ranks);
+PartTimes FidelityExamination::TimesOf(std::span<const MeasuredRank> ranks) const {
+  PartTimes times;
   if (pass_) {
-    if (const Status added = AddTimes(ranks); !added) {
-      details_.why_not = added.error().message;
+    if (const Status found = FindTimes(ranks, times); !found) {
+      times.why_not = found.error().message;
     }
   }
+  return times;
 }
 
-Status FidelityExamination::AddTimes(std::span<const MeasuredRank> ranks) {
+void FidelityExamination::Add(PartTimes times) {
+  if (!times.why_not.empty()) {
+    details_.why_not = std::move(times.why_not);
+  }
+  if (times.difference) {
+    details_.difference = std::move(times.difference);
+    details_.critical_path = std::move(times.critical_path);
+  }
+  Append(std::move(times.gains), details_.gains);
+  Append(std::move(times.actors), details_.actors);
+  Append(std::move(times.overlap), details_.overlap);
+}
+
+void FidelityExamination::Add(std::span<const NodeErrorSums::Node> nodes,
+                              TopDifferences differences) {
+  errors_.Add(nodes);
+  top_differences_.Add(std::move(differences));
+}
+
+Status FidelityExamination::FindTimes(std::span<const MeasuredRank> ranks, PartTimes& times) const {
   REPRISE_ASSIGN(const RunTiming timing, TimeRun(ranks, MatchTransfers(ranks), manifest_, *pass_));
   const bool whole = ranks.size() == outline_.size();
   if (timing.recorded_pass_ns <= 0) {
     if (whole) {
-      REPRISE_ASSIGN(details_.gains, GainsOf(timing));
+      REPRISE_ASSIGN(times.gains, GainsOf(timing));
     }
     return BadInput("the recorded step time is unknown");
   }
   Schedule recorded;
   if (whole) {
     REPRISE_ASSIGN(TimingComparison comparison, CompareTimes(timing));
-    details_.difference = std::move(comparison.difference);
-    details_.critical_path = std::move(comparison.critical_path);
-    details_.gains = std::move(comparison.gains);
+    times.difference = std::move(comparison.difference);
+    times.critical_path = std::move(comparison.critical_path);
+    times.gains = std::move(comparison.gains);
     recorded = std::move(comparison.recorded);
   } else {
-    details_.why_not =
+    times.why_not =
         "it was read rank by rank, to fit in memory; what moved the step's end and the critical "
         "path lead through all ranks";
     REPRISE_ASSIGN(const EventOrder order, EventOrder::Find(timing.recorded));
     recorded = order.Run(
         {timing.recorded.duration_ns, timing.recorded.delay_ns, timing.recorded.transfer_ns});
   }
-  Append(DescribeActors(timing, recorded), details_.actors);
-  Append(DescribeOverlap(ranks, timing, recorded), details_.overlap);
+  times.actors = DescribeActors(timing, recorded);
+  times.overlap = DescribeOverlap(ranks, timing, recorded);
   return {};
 }
 

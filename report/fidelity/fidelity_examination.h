@@ -22,7 +22,13 @@ class NodeErrorSums {
  public:
   static constexpr std::int64_t kMostExact = 1 << 20;
 
-  void Add(std::span<const MeasuredRank> ranks);
+  // One node that was measured.
+  struct Node {
+    double recorded_ns = 0;
+    double apart_ns = 0;  // replayed − recorded
+  };
+  [[nodiscard]] static std::vector<Node> NodesOf(const MeasuredRank& rank);
+  void Add(std::span<const Node> nodes);
   [[nodiscard]] std::optional<NodeErrors> Finish();
 
  private:
@@ -35,6 +41,16 @@ class NodeErrorSums {
   double recorded_ns_ = 0, apart_ns_ = 0, within_ns_ = 0;
 };
 
+// Of a part of a run's ranks. What is empty was not found.
+struct PartTimes {
+  std::optional<Difference> difference;
+  std::vector<PathRow> critical_path;
+  std::vector<GainRow> gains;
+  std::vector<ActorRow> actors;
+  std::vector<OverlapRow> overlap;
+  std::string why_not;  // there is no difference
+};
+
 // Takes ranks in any number of parts. The difference and the critical path want all of them in one
 // part; with them, actors and overlap are of the iteration whose pass time is the median. Nodes and
 // top differences are of medians over all iterations.
@@ -43,12 +59,16 @@ class FidelityExamination {
   // `outline` has all ranks' steps. Both must outlive it; `oversubscribed` is named as a cause.
   FidelityExamination(std::span<const MeasuredRank> outline, const RunManifest& manifest);
 
-  // Each rank once.
-  void Add(std::span<const MeasuredRank> ranks);
+  // Of several parts at once.
+  [[nodiscard]] PartTimes TimesOf(std::span<const MeasuredRank> ranks) const;
+  // Parts in order, each rank once.
+  void Add(PartTimes times);
+  // Likewise, what was found of one rank.
+  void Add(std::span<const NodeErrorSums::Node> nodes, TopDifferences differences);
   [[nodiscard]] FidelityDetails Finish();
 
  private:
-  [[nodiscard]] Status AddTimes(std::span<const MeasuredRank> ranks);
+  [[nodiscard]] Status FindTimes(std::span<const MeasuredRank> ranks, PartTimes& times) const;
 
   std::span<const MeasuredRank> outline_;
   const RunManifest& manifest_;

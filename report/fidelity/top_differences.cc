@@ -118,21 +118,40 @@ TopDifferences::Operation& TopDifferences::Find(const NodeInfo& node) {
   return found != operations_.end() ? found->second : operations_[Key(view)];
 }
 
-void TopDifferences::Add(std::span<const MeasuredRank> ranks) {
-  for (const MeasuredRank& rank : ranks) {
-    FoundByTexts<Operation> by_texts;
-    const bool elsewhere = !IsOnRecordedMachine(rank.data().facts);
-    for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-      const NodeInfo& node = rank.data().nodes[i];
-      if (node.counts_for_coverage && node.op_class != OpClass::kComm &&
-          rank.MedianDurationNs(i).value_or(0) > 0) {
-        Operation& operation =
-            by_texts.Of(node.name, node.kernel, static_cast<std::uint32_t>(node.op_class),
-                        [&]() -> Operation& { return Find(node); });
-        operation.elsewhere = operation.elsewhere || elsewhere;
-        AddNode(rank, i, operation);
-      }
+TopDifferences::TopDifferences(const MeasuredRank& rank) {
+  FoundByTexts<Operation> by_texts;
+  const bool elsewhere = !IsOnRecordedMachine(rank.data().facts);
+  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+    const NodeInfo& node = rank.data().nodes[i];
+    if (node.counts_for_coverage && node.op_class != OpClass::kComm &&
+        rank.MedianDurationNs(i).value_or(0) > 0) {
+      Operation& operation =
+          by_texts.Of(node.name, node.kernel, static_cast<std::uint32_t>(node.op_class),
+                      [&]() -> Operation& { return Find(node); });
+      operation.elsewhere = operation.elsewhere || elsewhere;
+      AddNode(rank, i, operation);
     }
+  }
+}
+
+void TopDifferences::AddOperation(const Operation& other, Operation& operation) {
+  operation.mode = other.mode;
+  operation.time_from = other.time_from;
+  operation.row.count += other.row.count;
+  operation.row.recorded_ns += other.row.recorded_ns;
+  operation.row.replayed_ns += other.row.replayed_ns;
+  operation.flops += other.flops;
+  operation.bytes += other.bytes;
+  operation.spread_ns += other.spread_ns;
+  operation.tracing_ns += other.tracing_ns;
+  operation.elsewhere = operation.elsewhere || other.elsewhere;
+  operation.iterations += other.iterations;
+}
+
+void TopDifferences::Add(TopDifferences&& others) {
+  operations_.merge(others.operations_);  // leaves those that are there
+  for (const auto& [key, operation] : others.operations_) {
+    AddOperation(operation, operations_.find(key)->second);
   }
 }
 

@@ -17,7 +17,11 @@ namespace reprise {
 // Takes ranks in any number of parts. Only report/ sees this.
 class TopDifferences {
  public:
-  void Add(std::span<const MeasuredRank> ranks);
+  TopDifferences() = default;
+  // Of one rank.
+  explicit TopDifferences(const MeasuredRank& rank);
+  // The next ranks'.
+  void Add(TopDifferences&& others);
   // Ten at most, by |difference|.
   [[nodiscard]] std::vector<TopDifferenceRow> Finish(bool oversubscribed) const;
 
@@ -34,6 +38,7 @@ class TopDifferences {
     std::int64_t iterations = 0;
   };
   Operation& Find(const NodeInfo& node);
+  static void AddOperation(const Operation& other, Operation& operation);
   static void AddNode(const MeasuredRank& rank, std::size_t i, Operation& operation);
   static std::string SpeedCause(const Operation& operation);
   // Tracing made most of the difference.

@@ -10,7 +10,7 @@ std::vector<Interval> Union(std::vector<Interval> intervals) {
     std::ranges::sort(intervals);
   }
   std::size_t kept = 0;
-  for (const Interval interval : intervals) {
+  for (const Interval& interval : intervals) {
     if (kept > 0 && interval.first <= intervals[kept - 1].second) {
       intervals[kept - 1].second = std::max(intervals[kept - 1].second, interval.second);
     } else if (interval.second > interval.first) {

@@ -8,14 +8,16 @@
 
 namespace reprise {
 
-void StepClassSums::Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers) {
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    AddRank(ranks, r, transfers);
+void StepClassSums::Add(StepClassSums&& others) {
+  recorded_.merge(others.recorded_);
+  replayed_.merge(others.replayed_);
+  for (std::size_t c = 0; c < kOpClassCount; ++c) {
+    present_[c] = present_[c] || others.present_[c];
   }
 }
 
-void StepClassSums::AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
-                            const TransferSummary& transfers) {
+StepClassSums::StepClassSums(std::span<const MeasuredRank> ranks, std::size_t r,
+                             const TransferSummary& transfers) {
   const MeasuredRank& rank = ranks[r];
   const RankData& data = rank.data();
   // Nodes and records of one step and iteration mostly stand together.

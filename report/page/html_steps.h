@@ -33,7 +33,12 @@ struct StepClasses {
 // Ranks come in any number of parts.
 class StepClassSums {
  public:
-  void Add(std::span<const MeasuredRank> ranks, const TransferSummary& transfers);
+  StepClassSums() = default;
+  // Of the rank at this position.
+  StepClassSums(std::span<const MeasuredRank> ranks, std::size_t r,
+                const TransferSummary& transfers);
+  // The next ranks'.
+  void Add(StepClassSums&& others);
   // By rank, step and iteration. At most `most_cells` class times as replayed: whole iterations,
   // the first ones, at least one.
   [[nodiscard]] StepClasses Finish(std::size_t most_cells) const;
@@ -44,8 +49,6 @@ class StepClassSums {
     std::array<std::int64_t, kOpClassCount> class_ns{};
   };
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;  // rank, step, iteration
-  void AddRank(std::span<const MeasuredRank> ranks, std::size_t r,
-               const TransferSummary& transfers);
   [[nodiscard]] std::vector<std::size_t> ClassesInOrder() const;
   [[nodiscard]] std::set<std::int32_t> ChooseIterations(std::size_t classes, std::size_t most_cells,
                                                         std::int64_t& left_out) const;

@@ -232,20 +232,35 @@ void TelemetryReduction::AddToBins(Interval time, const Host& host, std::vector<
   }
 }
 
-void TelemetryReduction::Add(const MeasuredRun& part) {
-  for (Host& host : hosts_) {
-    for (std::size_t r = 0; r < part.ranks.size(); ++r) {
-      if (!std::ranges::binary_search(host.ranks, part.positions[r])) {
-        continue;
+TelemetryReduction::Running TelemetryReduction::RunningOf(const MeasuredRun& part,
+                                                          std::size_t r) const {
+  Running running(hosts_.size());
+  const std::vector<NodeInfo>& nodes = part.ranks[r].data().nodes;
+  for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    const Host& host = hosts_[h];
+    if (!std::ranges::binary_search(host.ranks, part.positions[r])) {
+      continue;
+    }
+    running[h].resize(kOpClassCount);
+    VisitOperations(part.ranks, r, {.compute = true, .transfers = &part.transfers},
+                    [&](const Interval& time, const Execution& execution) {
+                      std::vector<double>& of_class =
+                          running[h][static_cast<std::size_t>(nodes[execution.node].op_class)];
+                      of_class.resize(bins_);
+                      AddToBins(time, host, of_class);
+                    });
+  }
+  return running;
+}
+
+void TelemetryReduction::Add(const Running& of_rank) {
+  for (std::size_t h = 0; h < of_rank.size(); ++h) {
+    for (std::size_t c = 0; c < of_rank[h].size(); ++c) {
+      std::vector<double>& running = hosts_[h].running[c];
+      running.resize(std::max(running.size(), of_rank[h][c].size()));
+      for (std::size_t bin = 0; bin < of_rank[h][c].size(); ++bin) {
+        running[bin] += of_rank[h][c][bin];
       }
-      const std::vector<NodeInfo>& nodes = part.ranks[r].data().nodes;
-      VisitOperations(part.ranks, r, {.compute = true, .transfers = &part.transfers},
-                      [&](const Interval& time, const Execution& execution) {
-                        std::vector<double>& of_class =
-                            host.running[static_cast<std::size_t>(nodes[execution.node].op_class)];
-                        of_class.resize(bins_);
-                        AddToBins(time, host, of_class);
-                      });
     }
   }
 }

@@ -60,8 +60,12 @@ class TelemetryReduction {
   TelemetryReduction(std::span<const MeasuredRank> outline, std::span<const RankRow> rank_rows,
                      const HtmlLimits& limits);
 
-  // Each rank once; ranks of one host in order.
-  void Add(const MeasuredRun& part);
+  // What a rank ran, by host, class and bin; empty: nothing.
+  using Running = std::vector<std::vector<std::vector<double>>>;
+  // Of the rank at this position in its part; of several at once.
+  [[nodiscard]] Running RunningOf(const MeasuredRun& part, std::size_t r) const;
+  // Each rank's once, in order.
+  void Add(const Running& of_rank);
   // Hosts in the order of the ranks that sample.
   [[nodiscard]] Telemetry Finish();
 

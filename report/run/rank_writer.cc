@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <condition_variable>
@@ -121,6 +122,7 @@ class RankWriter::Impl {
     return status_;
   }
   [[nodiscard]] Status Close();
+  void EndEarly() { ended_early_ = true; }
 
  private:
   void Loop();
@@ -151,6 +153,7 @@ class RankWriter::Impl {
   Pending pending_;
   Status status_;
   bool closing_ = false;
+  std::atomic<bool> ended_early_ = false;
   std::mutex close_mutex_;
   bool closed_ = false;
   std::thread thread_;  // last: it uses everything above
@@ -301,13 +304,14 @@ Status RankWriter::Impl::Close() {
   if (status_ && !closed) {
     status_ = closed;
   }
-  if (status_) {
+  if (status_ && !ended_early_) {
     StoreColumns();
   }
   return status_;
 }
 
-// Nobody needs them: where they cannot be written, reports take longer.
+// Of a rank that came to its end: other runs are not complete, and no checksum says what is read.
+// Where they cannot be written, reports take longer.
 void RankWriter::Impl::StoreColumns() const {
   std::error_code error;
   const auto bytes = std::filesystem::file_size(RankPath(directory_, rank_), error);
@@ -319,7 +323,12 @@ void RankWriter::Impl::StoreColumns() const {
 RankWriter::RankWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RankWriter::~RankWriter() { (void)Close(); }
 
-void RankWriter::SetFacts(const RankFacts& facts) { Append(FactRows(facts)); }
+void RankWriter::SetFacts(const RankFacts& facts) {
+  if (!facts.ended_by.empty()) {
+    impl_->EndEarly();
+  }
+  Append(FactRows(facts));
+}
 Status RankWriter::status() { return impl_->status(); }
 Status RankWriter::Close() { return impl_->Close(); }
 

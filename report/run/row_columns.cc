@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::string_view kColumnsFormat = "reprise-columns-1";
 constexpr std::size_t kSumDigits = 32;
+// That SQLite takes for a row of two columns or more: its place, its size, its number, the types.
+constexpr std::uint64_t kLeastBytesOfRow = 6;
 
 // What a file has behind its blocks, which are table by table. Behind it come its size in eight
 // bytes and the checksum of all before.
@@ -110,6 +113,35 @@ Status AddTables(const std::string& path, ColumnsWriter& writer) {
   return database.Close();
 }
 
+// Whether the rows are as many as the blocks may have, and no more than a file of so many bytes.
+bool HasPlausibleRows(const ColumnsIndex& index, std::uint64_t file_bytes) {
+  std::uint64_t rows = 0;
+  for (const ColumnsOfTable& table : index.tables) {
+    const std::uint64_t of_blocks = table.block_bytes.size() * kRowsOfBlock;
+    const auto of_table = static_cast<std::uint64_t>(table.rows);
+    if (of_table > of_blocks || of_table + kRowsOfBlock <= of_blocks) {
+      return false;
+    }
+    rows += of_table;
+  }
+  return rows <= file_bytes / kLeastBytesOfRow;
+}
+
+// Whether it has the tables of this program and no others, with their columns.
+bool HasKnownTables(const ColumnsIndex& index) {
+  std::map<std::string, std::string> known;
+#define REPRISE_TABLE(table, Struct, where)  \
+  if constexpr (kHasShared<Struct>) {        \
+    known[#table] = NumberColumns<Struct>(); \
+  }
+#include "report/run/schema.def"
+  std::map<std::string, std::string> found;
+  for (const ColumnsOfTable& table : index.tables) {
+    found[table.table] = table.names;
+  }
+  return found == known && index.tables.size() == known.size();
+}
+
 // Without the last digits, which are its checksum, where they are.
 std::optional<std::string_view> VerifiedBytes(std::string_view bytes) {
   if (bytes.size() < kSumDigits + sizeof(std::uint64_t)) {
@@ -177,12 +209,13 @@ std::optional<RowColumns> RowColumns::Read(const std::string& directory, int ran
   columns.bytes_ = std::make_unique<const std::string>(BytesOfFile(path));
   auto blocks = VerifiedBytes(*columns.bytes_);
   std::optional<ColumnsIndex> index = blocks ? TakeIndex(*blocks) : std::nullopt;
-  if (!index || index->checksum != checksum) {
+  const auto file_bytes = std::filesystem::file_size(RankPath(directory, rank), error);
+  if (!index || index->checksum != checksum || !HasKnownTables(*index) || error ||
+      !HasPlausibleRows(*index, file_bytes)) {
     return std::nullopt;
   }
-  for (ColumnsOfTable& of_table : index->tables) {
+  for (const ColumnsOfTable& of_table : index->tables) {
     TableColumns& table = columns.tables_[of_table.table];
-    table.names = std::move(of_table.names);
     table.rows = of_table.rows;
     for (const std::uint64_t bytes : of_table.block_bytes) {
       if (bytes > blocks->size()) {
@@ -192,12 +225,11 @@ std::optional<RowColumns> RowColumns::Read(const std::string& directory, int ran
       blocks->remove_prefix(bytes);
     }
   }
-  return columns;
+  return blocks->empty() ? std::optional(std::move(columns)) : std::nullopt;
 }
 
-const TableColumns* RowColumns::Find(std::string_view table, std::string_view names) const {
-  const auto found = tables_.find(table);
-  return found != tables_.end() && found->second.names == names ? &found->second : nullptr;
+const TableColumns& RowColumns::Of(std::string_view table) const {
+  return tables_.find(table)->second;
 }
 
 bool ColumnCursor::Load(std::int64_t row) {

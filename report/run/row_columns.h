@@ -28,7 +28,6 @@ inline constexpr std::int64_t kColumnsFromBytes = std::int64_t{1} << 20;
 
 // One table's: a view into a RowColumns.
 struct TableColumns {
-  std::string names;  // of the columns: "node_id, start_ns, …, shared"
   std::int64_t rows = 0;
   std::vector<std::string_view> blocks;  // report/run/column_blocks.h
 };
@@ -39,8 +38,8 @@ class RowColumns {
   // another form, or they are damaged.
   [[nodiscard]] static std::optional<RowColumns> Read(const std::string& directory, int rank,
                                                       const std::string& checksum);
-  // Null: it is not there, or has other columns.
-  [[nodiscard]] const TableColumns* Find(std::string_view table, std::string_view names) const;
+  // Of a table with shared columns: those of NumberColumns (report/run/table_rows.h).
+  [[nodiscard]] const TableColumns& Of(std::string_view table) const;
 
  private:
   std::unique_ptr<const std::string> bytes_;  // of the file; blocks are views of it

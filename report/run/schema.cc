@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/text.h"
+
 namespace reprise {
 namespace {
 
@@ -182,6 +184,16 @@ std::string RankPath(const std::string& directory, int rank) {
 }
 std::string ColumnsPath(const std::string& directory, int rank) {
   return fmt::format("{}/rank{}.columns", directory, rank);
+}
+std::optional<std::int32_t> RankOfColumns(std::string_view name) {
+  constexpr std::string_view kPrefix = "rank";
+  constexpr std::string_view kSuffix = ".columns";
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(kSuffix.size());
+  return IsNumber(name) ? ParseNumber<std::int32_t>(name) : std::nullopt;
 }
 std::string MergedPath(const std::string& directory) { return directory + "/run.sqlite"; }
 

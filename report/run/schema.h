@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,8 +66,9 @@ struct RunTable {
 inline constexpr char kStoredAnalysisFile[] = "analysis.bin";
 [[nodiscard]] std::string ManifestPath(const std::string& directory);
 [[nodiscard]] std::string RankPath(const std::string& directory, int rank);
-// Of numbers of a rank's file (report/run/row_columns.h).
+// The numbers of a rank's file (report/run/row_columns.h), and whose a file of that name has.
 [[nodiscard]] std::string ColumnsPath(const std::string& directory, int rank);
+[[nodiscard]] std::optional<std::int32_t> RankOfColumns(std::string_view name);
 [[nodiscard]] std::string MergedPath(const std::string& directory);
 
 }  // namespace reprise

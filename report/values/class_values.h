@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,11 @@ namespace reprise {
 
 // Times of simulated nodes, by where they come from (TimeSource).
 using SourceTimes = std::array<std::int64_t, kTimeSources>;
+inline void AddTimes(const SourceTimes& times_ns, SourceTimes& to_ns) {
+  for (std::size_t i = 0; i < to_ns.size(); ++i) {
+    to_ns[i] += times_ns[i];
+  }
+}
 
 // One class of operations, or one phase of the step: one pass over the trace, all ranks.
 struct ClassRow {

@@ -212,13 +212,13 @@ TEST(Fidelity, QuantilesOfManyNodesAreOfNarrowBins) {
     data.records.push_back(MakeRecord(id, 0, ReplayMode::kReal, 0, replayed_ns));
   }
   data.steps = {{.iteration = 0, .duration_ns = 1'000}};
-  const std::vector<MeasuredRank> ranks = {MeasuredRank(data)};
+  const auto nodes = NodeErrorSums::NodesOf(MeasuredRank(data));
   NodeErrorSums few;
   NodeErrorSums many;
-  few.Add(ranks);
+  few.Add(nodes);
   constexpr std::int64_t kTimes = NodeErrorSums::kMostExact / kNodes + 1;
   for (std::int64_t i = 0; i < kTimes; ++i) {
-    many.Add(ranks);
+    many.Add(nodes);
   }
   const auto exact = few.Finish();
   const auto of_bins = many.Finish();

@@ -102,7 +102,7 @@ TEST_F(RepeatedRowsTest, AllComeBackInTheirOrder) {
     transfers_ = {};
     Write(odd);
     std::vector<std::string> notes;
-    const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+    const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, "", notes);
     ASSERT_TRUE(read) << read.error().message;
     ExpectSame(read->nodes, nodes_);
     ExpectSame(read->records, records_);
@@ -134,7 +134,7 @@ TEST_F(RepeatedRowsTest, SqlHasTheSame) {
 TEST_F(RepeatedRowsTest, TransfersAloneHaveTheirNodesAndRecords) {
   Write();
   std::vector<std::string> notes;
-  const auto read = ReadRankFile(Directory(), 0, RankContent::kTransfers, notes);
+  const auto read = ReadRankFile(Directory(), 0, RankContent::kTransfers, "", notes);
   ASSERT_TRUE(read) << read.error().message;
   ExpectSame(read->collectives, transfers_);
   ASSERT_EQ(read->records.size(), transfers_.size());
@@ -166,7 +166,7 @@ TEST_F(RepeatedRowsTest, DamagedPartsAreNamed) {
       ASSERT_TRUE(database->Execute(fmt::format("UPDATE edges_parts SET {}", change))) << change;
     }
     std::vector<std::string> notes;
-    const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+    const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, "", notes);
     ASSERT_FALSE(read) << change;
     EXPECT_EQ(read.error().kind, ErrorKind::kBadInput) << change;
     EXPECT_THAT(read.error().message, HasSubstr("table edges_parts")) << change;

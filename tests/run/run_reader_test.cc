@@ -163,7 +163,7 @@ TEST_F(RunReaderTest, AValueOfAnotherTypeIsNamed) {
       }
       ++tried;
       std::vector<std::string> notes;
-      const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+      const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, "", notes);
       ASSERT_FALSE(read) << sql;
       EXPECT_EQ(read.error().kind, ErrorKind::kBadInput) << sql;
       EXPECT_THAT(read.error().message, HasSubstr("rank0.sqlite")) << sql;
@@ -187,7 +187,7 @@ TEST_F(RunReaderTest, ARowWithoutSharedValuesIsNamed) {
     ASSERT_GT(sqlite3_changes(database), 0) << sql;
     sqlite3_close(database);
     std::vector<std::string> notes;
-    const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+    const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, "", notes);
     ASSERT_FALSE(read) << sql;
     EXPECT_EQ(read.error().kind, ErrorKind::kBadInput) << sql;
     EXPECT_THAT(read.error().message, HasSubstr("column shared")) << sql;
@@ -202,7 +202,7 @@ TEST_F(RunReaderTest, AGroupWithoutMembersIsNamed) {
             SQLITE_OK);
   sqlite3_close(database);
   std::vector<std::string> notes;
-  const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, notes);
+  const auto read = ReadRankFile(Directory(), 0, RankContent::kWhole, "", notes);
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, HasSubstr("node 8 has a group of 0 members"));
 }
