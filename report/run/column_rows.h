@@ -35,7 +35,7 @@ template <typename Row>
 // is a node's id. `shared`: by number, counted from 1; rows of one that is not there are another
 // rank's. False: some row is not in the columns, or refers to no shared one; `rows` is as it was.
 template <typename Row>
-[[nodiscard]] bool AppendRowsOf(const TableColumns& from, std::span<const RowPart> parts,
+[[nodiscard]] bool AppendRowsOf(const NumberTable& from, std::span<const RowPart> parts,
                                 const std::vector<std::optional<Row>>& shared, const IdSet* nodes,
                                 std::vector<Row>& rows) {
   constexpr std::size_t kOwn = kOwnColumns<Row>;

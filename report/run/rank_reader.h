@@ -5,16 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "report/run/rank_content.h"
 #include "report/run/run.h"
 
 namespace reprise {
-
-// How much of a rank.
-enum class RankContent : std::uint8_t {
-  kWhole,
-  kTransfers,  // transfers with their nodes and records, and steps: what ranks need of each other
-  kOutline,    // nothing that grows with its nodes
-};
 
 // Both may be called for several ranks at once.
 //

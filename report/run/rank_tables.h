@@ -17,7 +17,7 @@
 
 #include "core/sqlite/database.h"
 #include "report/run/column_rows.h"
-#include "report/run/rank_reader.h"
+#include "report/run/rank_content.h"
 #include "report/run/repeated_rows.h"
 #include "report/run/row_columns.h"
 #include "report/run/table_rows.h"

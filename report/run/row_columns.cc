@@ -215,7 +215,7 @@ std::optional<RowColumns> RowColumns::Read(const std::string& directory, int ran
     return std::nullopt;
   }
   for (const ColumnsOfTable& of_table : index->tables) {
-    TableColumns& table = columns.tables_[of_table.table];
+    NumberTable& table = columns.tables_[of_table.table];
     table.rows = of_table.rows;
     for (const std::uint64_t bytes : of_table.block_bytes) {
       if (bytes > blocks->size()) {
@@ -228,7 +228,7 @@ std::optional<RowColumns> RowColumns::Read(const std::string& directory, int ran
   return blocks->empty() ? std::optional(std::move(columns)) : std::nullopt;
 }
 
-const TableColumns& RowColumns::Of(std::string_view table) const {
+const NumberTable& RowColumns::Of(std::string_view table) const {
   return tables_.find(table)->second;
 }
 

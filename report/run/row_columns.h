@@ -26,8 +26,8 @@ inline constexpr std::int64_t kColumnsFromBytes = std::int64_t{1} << 20;
 // or a row has no integer in such a column; there is no such file of columns then.
 [[nodiscard]] Status WriteRowColumns(const std::string& directory, int rank);
 
-// One table's: a view into a RowColumns.
-struct TableColumns {
+// The numbers of one table: views into a RowColumns.
+struct NumberTable {
   std::int64_t rows = 0;
   std::vector<std::string_view> blocks;  // report/run/column_blocks.h
 };
@@ -39,17 +39,17 @@ class RowColumns {
   [[nodiscard]] static std::optional<RowColumns> Read(const std::string& directory, int rank,
                                                       const std::string& checksum);
   // Of a table with shared columns: those of NumberColumns (report/run/table_rows.h).
-  [[nodiscard]] const TableColumns& Of(std::string_view table) const;
+  [[nodiscard]] const NumberTable& Of(std::string_view table) const;
 
  private:
   std::unique_ptr<const std::string> bytes_;  // of the file; blocks are views of it
-  std::map<std::string, TableColumns, std::less<>> tables_;
+  std::map<std::string, NumberTable, std::less<>> tables_;
 };
 
 // Goes over the rows of a table, mostly from each to the next.
 class ColumnCursor {
  public:
-  ColumnCursor(const TableColumns& table, std::size_t columns) : table_(table), columns_(columns) {}
+  ColumnCursor(const NumberTable& table, std::size_t columns) : table_(table), columns_(columns) {}
 
   // To the row with this number, counted from 1. False: it is not there.
   [[nodiscard]] bool Seek(std::int64_t number) {
@@ -77,7 +77,7 @@ class ColumnCursor {
  private:
   [[nodiscard]] bool Load(std::int64_t row);
 
-  const TableColumns& table_;
+  const NumberTable& table_;
   std::size_t columns_;
   std::vector<std::int64_t> values_;  // of the rows from begin_ to end_
   std::int64_t begin_ = 0, end_ = 0;
