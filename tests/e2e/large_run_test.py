@@ -51,6 +51,24 @@ class LargeRun(program.ProgramTest):
         self.assertGreater(len(whole["fidelity"]["overlap"]), RANKS)
         self.assertGreater(whole["attribution"]["joules"], 0)
 
+    def test_columns_of_a_rank_say_what_its_rows_say(self):
+        run = self.dir / "run"
+        self.run_program("predict", "llama3-8b", "--tp", 2, "--pp", 2, "--dp", 2, "--machine", "h100-hgx", "-o", run)
+        columns = list(run.glob("rank*.columns"))
+        self.assertTrue(columns)
+        for memory in ((), ("--memory", self.least_memory(run))):
+            reports = []
+            for spoil in (lambda file: None, lambda file: file.write_bytes(file.read_bytes()[:-1]), lambda file: file.unlink()):
+                for file in columns:
+                    spoil(file)
+                (run / "analysis.bin").unlink(missing_ok=True)
+                reports.append(self.data(run, *memory))
+            self.assertEqual(reports[1], reports[0])
+            self.assertEqual(reports[2], reports[0])
+            if memory == ():
+                for file in columns:
+                    file.write_bytes(b"")
+
     def test_a_rank_that_does_not_fit_is_refused(self):
         run = self.write()
         refused = self.run_program("report", run, "--memory", "20KiB", expect=ENVIRONMENT).stderr
