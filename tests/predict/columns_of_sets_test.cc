@@ -1,11 +1,14 @@
 // Reports of simulated sets that come with the program: the same from columns as from rows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <numeric>
-#include <set>
+#include <string>
+#include <vector>
 
 #include "converters/converter.h"
+#include "core/checksums.h"
+#include "core/parallel.h"
 #include "replayer/plan/simulated_run.h"
 #include "report/analysis.h"
 #include "report/page/html.h"
@@ -50,16 +53,27 @@ class ColumnsOfSet : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(ColumnsOfSet, SayWhatRowsSay) {
-  constexpr std::int64_t kRankByRank = 2'000'000;
-  const std::string of_rows = Reported(0);
-  const std::string by_rank = Reported(kRankByRank);
-  std::int32_t ranks = 0;
-  for (; fs::exists(RankPath(Run(), ranks)); ++ranks) {
-    ASSERT_TRUE(WriteRowColumns(Run(), ranks));
+  std::vector<std::int32_t> ranks;
+  std::int64_t most_bytes = 0;
+  for (std::int32_t rank = 0; fs::exists(RankPath(Run(), rank)); ++rank) {
+    ranks.push_back(rank);
+    most_bytes =
+        std::max(most_bytes, static_cast<std::int64_t>(fs::file_size(RankPath(Run(), rank))));
   }
-  EXPECT_GT(ranks, 0);
-  EXPECT_EQ(Reported(0), of_rows);
-  EXPECT_EQ(Reported(kRankByRank), by_rank);
+  ASSERT_FALSE(ranks.empty());
+  const std::int64_t one_rank_bytes = 3 * most_bytes;  // three bytes of memory a byte on disk
+  const std::string at_once = Reported(0);
+  const std::string by_rank = Reported(one_rank_bytes);
+  for (const std::int32_t rank : ranks) {
+    ASSERT_TRUE(WriteRowColumns(Run(), rank));
+    ASSERT_TRUE(RowColumns::Read(Run(), rank, *ChecksumOf(RankPath(Run(), rank))));
+  }
+  EXPECT_EQ(Reported(0), at_once);
+  EXPECT_EQ(Reported(one_rank_bytes), by_rank);
+  const int cores = OwnCores();
+  LimitOwnCores(1);
+  EXPECT_EQ(Reported(one_rank_bytes), by_rank);
+  LimitOwnCores(cores);
 }
 
 INSTANTIATE_TEST_SUITE_P(
