@@ -82,7 +82,9 @@ INSTANTIATE_TEST_SUITE_P(
                       "gloo/gpt_ddp4", "gloo_comms/collectives4", "gloo_comms/gpt_fsdp4",
                       "gloo_comms/gpt_pp2_micro4", "gloo_comms/gpt_hsdp4", "gloo_comms/gpt_pp4",
                       "gloo_comms/gpt_tp4", "gloo_comms/moe_ep4", "transformers/llama_lora",
-                      "transformers/qwen3_moe", "phases/decode", "h100/resnet50"));
+                      "transformers/qwen3_moe", "phases/decode", "h100/resnet50", "h100/gpt_350m",
+                      "transformers/deepseek_v3", "phases/lora", "phases/compiled",
+                      "gloo_comms/gpt_pp2_micro7", "gloo_comms/gpt_fsdp2"));
 
 }  // namespace
 }  // namespace reprise
