@@ -65,6 +65,7 @@ Json JobJson(const Workload& of) {
   REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, cp, fsdp, shards, sequence_parallel,
                      distributed_optimizer)
   json["zero"] = of.layout.zero();
+  json["cp_comm_type"] = Name(of.layout.cp_comm_type);
   REPRISE_ADD_FIELDS(json, of, global_batch, micro_batch)
   json["micro_batches"] = of.micro_batches();
   REPRISE_ADD_FIELDS(json, of, schedule, virtual_stages)

@@ -46,6 +46,9 @@ std::string LayoutText(const Layout& of) {
   for (const auto& [name, size] : {std::pair("ep", of.ep), std::pair("cp", of.cp)}) {
     text += size > 1 ? fmt::format(", {} {}", name, size) : "";
   }
+  if (of.cp > 1 && of.cp_comm_type != ContextComm::kRing) {
+    text += fmt::format(" by {}", Name(of.cp_comm_type));
+  }
   if (of.shards > 0) {
     text += fmt::format(", shards {}", of.shards);
   }

@@ -85,7 +85,7 @@ Issued Builder::ReduceScatter(const std::string& group, const TensorDesc& whole,
 }
 
 Issued Builder::AllToAll(const std::string& group, const TensorDesc& in, const TensorDesc& result,
-                         Ints in_rows, Ints out_rows) {
+                         Ints in_rows, Ints out_rows, bool async) {
   const bool equal =
       in_rows == out_rows && std::ranges::all_of(in_rows, [&in_rows](std::int64_t rows) {
         return rows == in_rows.front();
@@ -104,7 +104,8 @@ Issued Builder::AllToAll(const std::string& group, const TensorDesc& in, const T
                        .in = in,
                        .out = result,
                        .in_splits = std::move(in_rows),
-                       .out_splits = std::move(out_rows)});
+                       .out_splits = std::move(out_rows),
+                       .async = async});
 }
 
 Issued Builder::Send(const std::string& group, std::int64_t to, const std::string& channel,

@@ -64,7 +64,7 @@ class Builder {
                        bool async = false, const std::string& channel = {});
   // Rows of the first dimension by member; none: equal.
   Issued AllToAll(const std::string& group, const TensorDesc& in, const TensorDesc& result,
-                  Ints in_rows = {}, Ints out_rows = {});
+                  Ints in_rows = {}, Ints out_rows = {}, bool async = false);
   Issued Send(const std::string& group, std::int64_t to, const std::string& channel,
               const TensorDesc& tensor);
   Issued Receive(const std::string& group, std::int64_t from, const std::string& channel,

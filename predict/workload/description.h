@@ -126,9 +126,17 @@ inline constexpr ModelSize kModelSizes[] = {
     {"dense_features", &ModelShape::dense_features, 0, 0, 1},
 };
 
+// How keys and values of context parallelism's other ranks come to a rank's queries, by the names
+// of Megatron-LM's --cp-comm-type: round a ring; gathered (Llama 3, arXiv 2407.21783, section
+// 3.3.2); sequences of a part of the heads in place of all heads of a part of the sequence
+// (DeepSpeed-Ulysses, arXiv 2309.14509).
+enum class ContextComm : std::uint8_t { kRing, kAllGather, kAllToAll };
+REPRISE_NAMES(ContextComm, "p2p", "all_gather", "a2a");
+
 // Ranks are numbered as Megatron numbers them: tensor, context, data (experts innermost), pipeline.
 struct Layout {
   std::int64_t tp = 1, pp = 1, dp = 1, ep = 1, cp = 1;
+  ContextComm cp_comm_type = ContextComm::kRing;
   bool fsdp = false, sequence_parallel = false;
   // FSDP: neighbouring data-parallel ranks that divide the parameters. Groups of them are replicas,
   // which sum their gradients (HSDP). 0: all of them divide, one replica.

@@ -61,7 +61,10 @@ struct NodeFacts {
   bool recomputed = false;  // forward work that is repeated in the backward pass
   bool in_layer = false;    // of a layer, not of embedding, head or optimizer
   std::int64_t copies = 1;  // ranks that compute the same
-  std::string_view group;   // transfers: role of their group
+  // Of attention in parts: without a mask, a query of this part stands for so many pairs with a
+  // key; 0: for as many as the call has keys.
+  std::int64_t keys = 0;
+  std::string_view group;  // transfers: role of their group
 };
 // Gets every node once. It may change the node: it is not read afterwards.
 using NodeSink = std::function<Status(Node& node, const NodeFacts& facts)>;

@@ -30,6 +30,7 @@ def job_of(rng):
     options = ["--tp", tp, "--pp", pp, "--dp", dp, "--cp", cp, "--ep", ep, "--micro-batch", micro,
                "--global-batch", micro * passes * dp, "--steps", pick([1, 1, 1, 2])]
     options += ["--schedule", schedule] if schedule else []
+    options += ["--cp-comm-type", pick(["p2p", "all_gather", "a2a"])] if cp > 1 else []
     options += ["--sp"] if tp > 1 and rng.random() < 0.4 else []
     options += pick([[], [], ["--fsdp"], ["--distributed-optimizer"]])
     options += ["--recompute", pick(["none", "selective", "full"])] if rng.random() < 0.4 else []

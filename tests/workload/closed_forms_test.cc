@@ -71,6 +71,27 @@ struct Form {
     }
     return 3 * forward + 2 * patches;
   }
+  // Of dense models with fused attention: its scores once more in the backward pass, and what is
+  // recomputed.
+  [[nodiscard]] std::int64_t ExecutedFlops() const {
+    const std::int64_t h = m.hidden;
+    const std::int64_t all = w.global_batch * m.sequence;
+    const std::int64_t scores = 2 * all * m.sequence * h * m.layers;
+    const std::int64_t f = m.ffn * (m.gated_ffn ? 3 : 2);
+    const std::int64_t layer = h * (h + 2 * h * m.kv_heads / m.heads) + h * h + h * f;
+    std::int64_t sum = ModelFlops() + scores;
+    if (w.recompute == Recompute::kFull) {
+      sum += 2 * all * m.layers * layer + 2 * scores;
+    } else if (AttentionAgain()) {
+      sum += 2 * scores;
+    }
+    return sum;
+  }
+  // The ring keeps nothing that selective recomputation could drop.
+  [[nodiscard]] bool AttentionAgain() const {
+    return w.recompute == Recompute::kSelective &&
+           (l.cp == 1 || l.cp_comm_type != ContextComm::kRing);
+  }
   [[nodiscard]] HeldElements OnRank(std::int64_t stage) const {
     const std::int64_t t = l.tp;
     const std::int64_t h = m.hidden;
@@ -135,6 +156,25 @@ struct Form {
       bytes[{"all_reduce", "tp"}] += stage_ranks * m_batches * 3 * tokens * 4;
     }
   }
+  void AddContextParallel(TransferBytes& bytes) const {
+    const std::int64_t layers = stage_ranks * m_batches * m.layers;
+    const std::int64_t keys = 2 * tokens * (m.hidden * m.kv_heads / m.heads / l.tp) * width;
+    const std::int64_t queries = tokens * (m.hidden / l.tp) * width;
+    const std::int64_t forwards = w.recompute == Recompute::kFull || AttentionAgain() ? 2 : 1;
+    switch (l.cp_comm_type) {
+      case ContextComm::kRing:
+        for (const char* kind : {"send", "recv"}) {
+          bytes[{kind, "cp"}] += layers * ((forwards + 1) * (l.cp - 1) + l.cp) * keys;
+        }
+        break;
+      case ContextComm::kAllGather:  // of keys and values in each pass; their gradients
+        bytes[{"all_gather", "cp"}] += layers * (forwards + 1) * l.cp * keys;
+        bytes[{"reduce_scatter", "cp"}] += layers * l.cp * keys;
+        break;
+      case ContextComm::kAllToAll:  // queries, keys and values there, the output back
+        bytes[{"all_to_all", "cp"}] += layers * (forwards + 1) * (keys + 2 * queries);
+    }
+  }
   [[nodiscard]] TransferBytes Transfers() const {
     TransferBytes bytes;
     AddGradientTransfers(
@@ -151,12 +191,9 @@ struct Form {
       if (l.pp > 1) {
         bytes[{kind, "pp"}] += 2 * (l.pp - 1) * stage_ranks * m_batches * outer;
       }
-      if (l.cp > 1) {
-        const std::int64_t keys = 2 * tokens * (m.hidden * m.kv_heads / m.heads / l.tp) * width;
-        const std::int64_t hops =
-            2 * (l.cp - 1) + l.cp + (w.recompute == Recompute::kFull ? l.cp - 1 : 0);
-        bytes[{kind, "cp"}] += stage_ranks * m_batches * m.layers * hops * keys;
-      }
+    }
+    if (l.cp > 1) {
+      AddContextParallel(bytes);
     }
     if (l.ep > 1) {
       const std::int64_t again = w.recompute == Recompute::kFull ? 2 : 0;
@@ -172,7 +209,9 @@ struct Form {
 
 class Layouts {
  public:
-  explicit Layouts(const char* family) : family_(family) {}
+  // With `comm` all have context parallelism, by it.
+  explicit Layouts(const char* family, std::optional<ContextComm> comm = {})
+      : family_(family), comm_(comm) {}
   // A layout that keeps the rules; sizes are powers of two times small numbers.
   Workload Next() {
     Workload w;
@@ -202,7 +241,8 @@ class Layouts {
     Layout& l = w.layout;
     l.tp = OneOf({1, 2, 4});
     l.pp = OneOf({1, 2, 4});
-    l.cp = vit ? 1 : OneOf({1, 1, 2});
+    l.cp = vit ? 1 : comm_ ? OneOf({2, 2, 4}) : OneOf({1, 1, 2});
+    l.cp_comm_type = comm_.value_or(ContextComm::kRing);
     l.dp = OneOf({1, 2, 4});
     l.ep = w.model.experts > 0 ? OneOf({1, 2, 4}) : 1;
     l.fsdp = OneOf({0, 0, 1}) == 1;
@@ -214,12 +254,16 @@ class Layouts {
     w.micro_batch = OneOf({1, 2});
     w.global_batch = w.micro_batch * l.dp * OneOf({1, 2, 4});
     w.recompute = OneOf({0, 0, 1}) == 1 ? Recompute::kFull : Recompute::kNone;
+    if (comm_ && OneOf({0, 1}) == 1) {
+      w.recompute = Recompute::kSelective;
+    }
     w.overlap = {OneOf({0, 1}) == 1, OneOf({0, 1}) == 1, OneOf({0, 1}) == 1};
     w.schedule = OneOf({0, 1}) == 1 ? "1f1b" : "gpipe";
     CompleteWorkload(w);
     return w;
   }
   std::string family_;
+  std::optional<ContextComm> comm_;
   std::mt19937 random_{7};  // the same sequence everywhere
 };
 
@@ -229,13 +273,11 @@ std::string Describe(const Workload& w) {
              l.tp, l.pp, l.dp, l.ep, l.cp, l.fsdp ? 1 : 0, l.shards, l.sequence_parallel ? 1 : 0,
              l.zero(), l.scatter_gather ? 1 : 0, w.micro_batch, w.global_batch, w.model.layers,
              w.model.hidden, w.model.heads, w.model.kv_heads, w.model.sequence}) +
-         " " + w.model.family + (w.recompute == Recompute::kFull ? " full" : "");
+         " " + w.model.family + " " + std::string(Name(w.recompute)) + " " +
+         std::string(Name(l.cp_comm_type));
 }
 
-class ClosedForms : public testing::TestWithParam<const char*> {};
-
-TEST_P(ClosedForms, ParametersFlopsAndTransfersAreEqual) {
-  Layouts layouts(GetParam());
+void ExpectClosedForms(Layouts layouts) {
   for (int i = 0; i < 80; ++i) {
     const Workload w = layouts.Next();
     const auto summary = Generate({.workload = w});
@@ -243,10 +285,29 @@ TEST_P(ClosedForms, ParametersFlopsAndTransfersAreEqual) {
     const Form form{w};
     ASSERT_EQ(summary->parameters, form.Parameters()) << Describe(w);
     ASSERT_EQ(summary->model_flops, static_cast<double>(form.ModelFlops())) << Describe(w);
+    if (w.model.experts == 0 && !form.vit) {
+      ASSERT_EQ(summary->executed_flops, static_cast<double>(form.ExecutedFlops())) << Describe(w);
+    }
     ASSERT_GE(summary->executed_flops, summary->model_flops) << Describe(w);
     ASSERT_EQ(BytesOf(*summary), form.Transfers()) << Describe(w);
   }
 }
+
+class ClosedForms : public testing::TestWithParam<const char*> {};
+
+TEST_P(ClosedForms, ParametersFlopsAndTransfersAreEqual) { ExpectClosedForms(Layouts(GetParam())); }
+
+class ContextForms : public testing::TestWithParam<ContextComm> {};
+
+TEST_P(ContextForms, ParametersFlopsAndTransfersAreEqual) {
+  for (const char* family : {"llama", "gpt"}) {
+    ExpectClosedForms(Layouts(family, GetParam()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ContextForms,
+                         testing::Values(ContextComm::kRing, ContextComm::kAllGather,
+                                         ContextComm::kAllToAll));
 
 INSTANTIATE_TEST_SUITE_P(Families, ClosedForms, testing::Values("gpt", "llama", "mixtral", "vit"));
 

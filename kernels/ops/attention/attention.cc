@@ -21,7 +21,7 @@ void Put(const std::optional<HostTensor>& t, const Index& index, double value) {
 // Score of query i and key j, minus infinity where masked.
 double Score(const AttentionCall& a, const AttentionMemory& t, std::int64_t b, std::int64_t h,
              std::int64_t i, std::int64_t j) {
-  if (a.causal && (j > i || (a.window > 0 && j <= i - a.window))) {
+  if (a.causal && (j > i + a.shift || (a.window > 0 && j <= i + a.shift - a.window))) {
     return -INFINITY;
   }
   double score = 0;

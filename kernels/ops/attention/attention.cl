@@ -13,7 +13,8 @@ typedef struct {
   long features;
   long all_heads, first_batch, first_head;  // where this launch's heads are among all
   ulong seed;                               // of dropout
-  long window;                              // keys that a query sees; 0: all
+  // Causal: a query sees the keys up to its number + shift, of these the last `window`; 0: all.
+  long shift, window;
   int causal, has_mask, has_lse;
   float dropout;
 } AttentionArgs;
@@ -25,9 +26,9 @@ DEFINE_GROUP_FOLD(group_max, LARGER)
 #define group_max(v, tmp) (v)
 #endif
 
-// Keys that a query sees: PyTorch's causal mask is aligned to the first query and the first key.
+// Keys that a query sees, and those before its window.
 static long seen(const AttentionArgs* g, long query) {
-  return g->causal ? min(g->keys, query + 1) : g->keys;
+  return g->causal ? min(g->keys, query + 1 + g->shift) : g->keys;
 }
 
 // True masks let a key through, others are added.

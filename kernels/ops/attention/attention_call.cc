@@ -122,9 +122,14 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
   TurnToHeadsFirst(a, tokens_first);
   a.dropout = places.Number(call, "dropout", 0);
   if (!window || !SetSizes(a) || a.dropout < 0 || a.dropout >= 1 || !AllAbsent(call, places) ||
-      (tokens_first && a.causal && a.queries != a.keys) || (a.mask != nullptr && !MaskFits(a)) ||
-      (a.lse != nullptr && !LseFits(a))) {
+      (a.mask != nullptr && !MaskFits(a)) || (a.lse != nullptr && !LseFits(a))) {
     return std::nullopt;
+  }
+  if (tokens_first && a.causal && a.queries != a.keys) {
+    if (!places.Has("causal_by_last") || a.queries > a.keys) {
+      return std::nullopt;
+    }
+    a.shift = a.keys - a.queries;
   }
   const DType dtype = a.q->dtype;
   if (dtype != DType::kFloat32 && dtype != DType::kBFloat16 && dtype != DType::kFloat16) {
@@ -159,9 +164,10 @@ double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h, std
 double AttentionPairs(const AttentionCall& a) {
   const auto queries = static_cast<double>(a.queries);
   const auto keys = static_cast<double>(a.keys);
-  double pairs = a.causal ? CausalPairs(queries, keys, 0) : queries * keys;
+  double pairs =
+      a.causal ? CausalPairs(queries, keys, static_cast<double>(a.shift)) : queries * keys;
   if (a.window > 0) {
-    pairs -= CausalPairs(queries, keys, static_cast<double>(-a.window));
+    pairs -= CausalPairs(queries, keys, static_cast<double>(a.shift - a.window));
   }
   return pairs * static_cast<double>(a.batch * a.heads);
 }

@@ -19,7 +19,8 @@ struct AttentionCall {
   double scale = 1;
   double dropout = 0;
   std::int64_t batch = 0, heads = 0, queries = 0, keys = 0;
-  std::int64_t window = 0;          // keys that a query sees, if causal; 0: all before it
+  // Causal: query i sees the first i + 1 + shift keys, and of these the last `window`; 0: all.
+  std::int64_t shift = 0, window = 0;
   std::int64_t group = 1;           // query heads that share one head of keys and values
   std::int64_t features = 0;        // of a query and a key
   std::int64_t value_features = 0;  // of a value and the output
@@ -37,7 +38,7 @@ struct AttentionCall {
 };
 
 // Nothing if the call is not one of them or not one that can be computed exactly: sequences of
-// different lengths in one batch, windows that look ahead, float64.
+// different lengths in one batch, windows that look ahead, queries that see no key, float64.
 [[nodiscard]] std::optional<AttentionCall> ParseAttention(const OpCall& call);
 
 // What dropout multiplies the probability of query i and key j of a head with: drawn again in the

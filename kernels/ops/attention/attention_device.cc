@@ -26,7 +26,7 @@ struct AttentionArgs {
   std::int64_t features;
   std::int64_t all_heads, first_batch, first_head;
   std::uint64_t seed;
-  std::int64_t window;
+  std::int64_t shift, window;
   std::int32_t causal, has_mask, has_lse;
   float dropout;
 };
@@ -97,7 +97,7 @@ class AttentionLowering {
             .b = right,
             .d = result,
             .alpha = alpha,
-            .triangle = a_.causal ? triangle : GemmTriangle::kAll});
+            .triangle = a_.causal && a_.shift == 0 ? triangle : GemmTriangle::kAll});
   }
   void Append(const GemmProblem& p) {
     rows_.Append(LowerGemm(p, rows_.context(), kAttentionPartSlot));
@@ -162,6 +162,7 @@ class AttentionLowering {
     args.first_head = heads_.h;
     args.seed = RandomSeed(*a_.out);
     args.dropout = static_cast<float>(a_.dropout);
+    args.shift = a_.shift;
     args.window = a_.window;
     args.causal = a_.causal ? 1 : 0;
     args.has_mask = a_.mask != nullptr ? 1 : 0;

@@ -92,11 +92,11 @@ class HostHeads {
 
   static std::size_t Size(std::int64_t n) { return static_cast<std::size_t>(n); }
   [[nodiscard]] std::int64_t Seen(std::int64_t query) const {
-    return a_.causal ? std::min(a_.keys, query + 1) : a_.keys;
+    return a_.causal ? std::min(a_.keys, query + 1 + a_.shift) : a_.keys;
   }
   // Keys before the query's window.
   [[nodiscard]] std::int64_t Unseen(std::int64_t query) const {
-    return a_.window > 0 ? std::max<std::int64_t>(0, query + 1 - a_.window) : 0;
+    return a_.window > 0 ? std::max<std::int64_t>(0, query + 1 + a_.shift - a_.window) : 0;
   }
   [[nodiscard]] Block BlockAt(std::int64_t b, std::int64_t h, std::int64_t first) const {
     const std::int64_t rows = std::min(kQueries, a_.queries - first);

@@ -138,6 +138,23 @@ void AddTokensFirstSamples(std::vector<OpCall>& calls) {
                       Double(0.2), Int(left), Int(0)},
                      {t(), t(), t()}});
   }
+  for (const bool windowed : {false, true}) {  // the last query sees the last key
+    const auto many = [&](std::int64_t tokens) {
+      return Value{s.Tensor(DType::kFloat32, {2, tokens, 3, 8})};
+    };
+    const Value few_q = many(5), few_out = many(5);
+    const Value few_lse = {s.Tensor(DType::kFloat32, {2, 3, 5})};
+    const Value n = Int(5), left = windowed ? Int(6) : none, right = windowed ? Int(0) : none;
+    const Value keys = many(12), values = many(12);
+    calls.push_back({"aten::_flash_attention_forward",
+                     {few_q, keys, values, none, none, n, Int(12), zero, yes, no, none, left, right,
+                      none, none},
+                     {few_out, few_lse, none, none, none}});
+    calls.push_back({"aten::_flash_attention_backward",
+                     {many(5), few_q, keys, values, few_out, few_lse, none, none, n, Int(12), zero,
+                      yes, none, none, none, left, right},
+                     {many(5), many(12), many(12)}});
+  }
   {  // several blocks of the host's, a window over two of them
     const auto large = [&] { return Value{s.Tensor(DType::kFloat32, {1, 150, 2, 4})}; };
     const Value large_q = large(), large_out = large();

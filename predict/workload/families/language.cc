@@ -34,11 +34,13 @@ std::vector<std::int64_t> LanguageHiddenShape(const Workload& w) {
   return ActivationShape(w, OuterSequence(w), w.model.hidden);
 }
 
-// Ring neighbours stand at other positions; uneven experts get other numbers of tokens.
+// Context-parallel ranks have other parts of the sequence, unless each has all of it for a part of
+// the heads; uneven experts get other numbers of tokens.
 std::int64_t LanguageVariant(const Workload& w, const Place& place) {
   const std::int64_t tokens = InnerSequence(w) * w.micro_batch;
   const std::int64_t expert = EvenRouting(w, tokens) ? 0 : place.dp % w.layout.ep;
-  return expert * w.layout.cp + place.cp;
+  const bool whole = w.layout.cp_comm_type == ContextComm::kAllToAll;
+  return expert * w.layout.cp + (whole ? 0 : place.cp);
 }
 
 ModelFamily LanguageFamily(std::string_view name, void (*set_defaults)(ModelShape&)) {

@@ -115,13 +115,15 @@ Var HeadsFirst(Builder& b, const Var& x) {
 Var AttentionOfHeads(Builder& b, const Var& q, const Var& k, const Var& v, std::int64_t window,
                      Parameter* sinks) {
   const ModelShape& m = b.model();
-  const auto core = [&b, window, sinks](const std::vector<Var>& in) {
-    const AttentionKind kind = {.causal = b.model().causal, .window = window, .sinks = sinks};
-    return b.model().fused_attention ? FusedAttention(b, in[0], in[1], in[2], kind)
-                                     : UnfusedAttention(b, in[0], in[1], in[2], kind);
+  const AttentionKind kind = {.causal = m.causal, .window = window, .sinks = sinks};
+  const auto core = [&b, kind](const std::vector<Var>& in) {
+    return b.layout().cp > 1           ? ContextAttention(b, in[0], in[1], in[2], kind)
+           : b.model().fused_attention ? FusedAttention(b, in[0], in[1], in[2], kind)
+                                       : UnfusedAttention(b, in[0], in[1], in[2], kind);
   };
-  Var out = b.layout().cp > 1 ? RingAttention(b, q, k, v, m.causal)
-                              : ComputeModule(b, kCoreAttention, {q, k, v}, core);
+  // The ring keeps nothing that could be computed again.
+  const bool ring = b.layout().cp > 1 && b.layout().cp_comm_type == ContextComm::kRing;
+  Var out = ring ? core({q, k, v}) : ComputeModule(b, kCoreAttention, {q, k, v}, core);
   out = m.batch_first ? Transpose(b, out, 1, 2) : Permute(b, out, {2, 0, 1, 3});
   out = Contiguous(b, out);
   std::vector<std::int64_t> shape(out.shape().begin(), out.shape().end() - 2);

@@ -158,14 +158,6 @@ Status CheckTransformer(const Workload& w) {
     REPRISE_TRY(Divides(kTensor, l.tp, "words of the vocabulary", m.vocab));
   }
   REPRISE_TRY(Divides("context parallelism", l.cp, "tokens of the sequence", m.sequence));
-  if (l.cp > 1 && (m.window > 0 || m.sinks || m.LatentAttention())) {
-    return BadInput(fmt::format(
-        "context parallelism passes keys and values of equal sizes round a ring, all of them; "
-        "{} is not known of it",
-        m.window > 0 ? "\"window\""
-        : m.sinks    ? "\"sinks\""
-                     : "latent attention (\"kv_rank\")"));
-  }
   if (l.sequence_parallel) {
     REPRISE_TRY(
         Divides("sequence parallelism", l.tp, "tokens of a rank's sequence", m.sequence / l.cp));

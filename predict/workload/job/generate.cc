@@ -175,8 +175,11 @@ TraceMetadata HeaderOf(const Workload& w, const Program& program, std::uint64_t 
 std::string SourceText(const Workload& w) {
   const Layout& l = w.layout;
   return fmt::format(
-      "reprise generate {}: tp {} cp {} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}{}; no times",
-      w.name, l.tp, l.cp, l.dp, l.pp, l.ep,
+      "reprise generate {}: tp {} cp {}{} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}{}; no times",
+      w.name, l.tp, l.cp,
+      l.cp > 1 && l.cp_comm_type != ContextComm::kRing ? fmt::format(" by {}", Name(l.cp_comm_type))
+                                                       : "",
+      l.dp, l.pp, l.ep,
       l.shards > 0 ? fmt::format(" fsdp {}", l.shards)
       : l.fsdp     ? " fsdp"
                    : "",

@@ -12,6 +12,10 @@ namespace {
 
 bool IsDlrm(const Workload& w) { return !w.model.tables.empty(); }
 
+bool IsRing(const Workload& w) {
+  return w.layout.cp > 1 && w.layout.cp_comm_type == ContextComm::kRing;
+}
+
 // Each gives the reason why the option has no effect; empty where it has one.
 std::string WhyNoRouting(const JobOptions& /*options*/, const Workload& w) {
   return w.model.experts == 0 ? "says how tokens choose experts, and the model has none" : "";
@@ -33,10 +37,14 @@ std::string WhyNoRecompute(const JobOptions& /*options*/, const Workload& w) {
   if (IsDlrm(w) && w.recompute != Recompute::kNone) {
     return "is of a transformer's layers, and a recommendation model has none";
   }
-  return w.Recomputes(kCoreAttention) && w.recompute_modules.size() < 2 && w.layout.cp > 1
+  return w.Recomputes(kCoreAttention) && w.recompute_modules.size() < 2 && IsRing(w)
              ? "is of attention with selective, and the ring of context parallelism keeps nothing "
                "more; take full"
              : "";
+}
+std::string WhyNoContextComm(const JobOptions& /*options*/, const Workload& w) {
+  return w.layout.cp == 1 ? "says how context-parallel ranks share keys and values, and cp is 1"
+                          : "";
 }
 std::string WhyNoLoraTargets(const JobOptions& /*options*/, const Workload& w) {
   return w.lora ? "" : "says which layers have adapters, and the job trains none; give --lora, too";
@@ -90,7 +98,8 @@ const std::vector<EffectOfOption>& AllEffects() {
       {"routing", {}, WhyNoRouting},
       {"seed", {"routing"}, WhyNoSeed},
       {"sequence", {}, WhyNoSequence},
-      {"recompute", {"cp"}, WhyNoRecompute},
+      {"recompute", {"cp", "cp-comm-type"}, WhyNoRecompute},
+      {"cp-comm-type", {"cp"}, WhyNoContextComm},
       {"lora-targets", {"lora"}, WhyNoLoraTargets},
       {"ep", {"dp", "ranks"}, WhyNoExperts},
       {"shards", {"fsdp", "zero", "dp", "ranks", "tp", "pp", "cp"}, WhyNoShards},
@@ -132,7 +141,7 @@ void NoteAssumptions(const Workload& w, std::vector<std::string>& notes) {
 std::vector<std::string> EffectNotes(const Workload& w) {
   std::vector<std::string> notes;
   NoteAssumptions(w, notes);
-  if (w.Recomputes(kCoreAttention) && w.model.fused_attention && w.layout.cp == 1) {
+  if (w.Recomputes(kCoreAttention) && w.model.fused_attention && !IsRing(w)) {
     notes.push_back(fmt::format(
         "{} takes time and saves no memory here: attention is fused, and keeps no scores that "
         "could be computed again. Leave it out, or take {}.",

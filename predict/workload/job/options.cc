@@ -83,6 +83,9 @@ Status ApplyLayout(const JobOptions& options, Workload& w) {
   set(options.cp, l.cp);
   set(options.dp, l.dp);
   set(options.ep, l.ep);
+  if (options.cp_comm_type) {
+    REPRISE_TRY(AsUsage(SetContextComm(*options.cp_comm_type, l)));
+  }
   l.layers_per_stage = options.layers_per_stage.value_or(l.layers_per_stage);
   l.fsdp = options.fsdp.value_or(l.fsdp);
   l.shards = l.fsdp ? options.shards.value_or(l.shards) : options.shards.value_or(0);
@@ -182,6 +185,10 @@ std::span<const JobOption> AllJobOptions() {
       {"dp", kLayout, "data parallelism", &F::dp},
       {"ep", kLayout, "expert parallelism, among data-parallel ranks", &F::ep},
       {"cp", kLayout, "context parallelism", &F::cp},
+      {"cp-comm-type", kLayout,
+       "context parallelism by p2p (a ring), all_gather (of keys and values) or a2a (heads "
+       "divided)",
+       &F::cp_comm_type},
       {"layers-per-stage", kLayout, "layers of each stage, as in 7,8,7", &F::layers_per_stage},
       {"fsdp", kLayout, "parameters, gradients and optimizer states divided", &F::fsdp},
       {"shards", kLayout,

@@ -23,7 +23,7 @@ struct JobOptions {
   std::optional<std::vector<std::int64_t>> layers_per_stage;
   std::optional<std::vector<std::string>> overlap, recompute_modules, lora_targets;
   std::optional<bool> fsdp, sp, distributed_optimizer;
-  std::optional<std::string> schedule, recompute, dtype, fp8, routing, stack, name;
+  std::optional<std::string> schedule, recompute, dtype, fp8, routing, stack, name, cp_comm_type;
 };
 
 struct JobOption {

@@ -103,25 +103,27 @@ Status ReadLayout(const WorkloadJson& json, Layout& l) {
     return BadInput(
         "\"zero\" says what \"fsdp\" and \"distributed_optimizer\" say: give one of them");
   }
-  return ReadFields(json, "\"layout\"",
-                    {Number("tp", l.tp),
-                     Number("pp", l.pp),
-                     Number("dp", l.dp),
-                     Number("ep", l.ep),
-                     Number("cp", l.cp),
-                     Flag("fsdp", l.fsdp),
-                     Number("shards", l.shards),
-                     Flag("sequence_parallel", l.sequence_parallel),
-                     Flag("distributed_optimizer", l.distributed_optimizer),
-                     {"zero",
-                      [&](const WorkloadJson& value) -> Status {
-                        REPRISE_TRY(zero_field.set(value));
-                        return SetZero(zero, l);
-                      }},
-                     Flag("scatter_gather", l.scatter_gather),
-                     Flag("vocab_parallel", l.vocab_parallel),
-                     Flag("reshard_root", l.reshard_root),
-                     Numbers("layers_per_stage", l.layers_per_stage)});
+  return ReadFields(
+      json, "\"layout\"",
+      {Number("tp", l.tp),
+       Number("pp", l.pp),
+       Number("dp", l.dp),
+       Number("ep", l.ep),
+       Number("cp", l.cp),
+       Text("cp_comm_type", [&l](const std::string& text) { return SetContextComm(text, l); }),
+       Flag("fsdp", l.fsdp),
+       Number("shards", l.shards),
+       Flag("sequence_parallel", l.sequence_parallel),
+       Flag("distributed_optimizer", l.distributed_optimizer),
+       {"zero",
+        [&](const WorkloadJson& value) -> Status {
+          REPRISE_TRY(zero_field.set(value));
+          return SetZero(zero, l);
+        }},
+       Flag("scatter_gather", l.scatter_gather),
+       Flag("vocab_parallel", l.vocab_parallel),
+       Flag("reshard_root", l.reshard_root),
+       Numbers("layers_per_stage", l.layers_per_stage)});
 }
 
 Result<std::vector<std::string>> ReadNames(std::string_view field, std::string_view expected,

@@ -36,6 +36,8 @@ struct Preset {
 [[nodiscard]] Status SetFp8(const std::string& text, Workload& workload);
 // Names of kLoraTargets, first or second ones.
 [[nodiscard]] Status SetLoraTargets(const std::vector<std::string>& names, Lora& lora);
+// "p2p", "all_gather", "a2a".
+[[nodiscard]] Status SetContextComm(const std::string& text, Layout& layout);
 // 0 to 3: Layout::zero.
 [[nodiscard]] Status SetZero(std::int64_t stage, Layout& layout);
 [[nodiscard]] Status SetDType(const std::string& text, Workload& workload);

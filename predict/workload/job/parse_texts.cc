@@ -124,6 +124,18 @@ Status SetLoraTargets(const std::vector<std::string>& names, Lora& lora) {
   return {};
 }
 
+Status SetContextComm(const std::string& text, Layout& l) {
+  const auto comm = ParseName<ContextComm>(text);
+  if (!comm) {
+    return BadInput(fmt::format(
+        "cp_comm_type is \"{}\"; expected p2p (a ring), all_gather (keys and values gathered) or "
+        "a2a (heads divided in place of the sequence){}",
+        text, DidYouMean<ContextComm>(text)));
+  }
+  l.cp_comm_type = *comm;
+  return {};
+}
+
 Status SetZero(std::int64_t stage, Layout& l) {
   if (stage < 0 || stage > 3) {
     return BadInput(

@@ -23,7 +23,7 @@ const std::vector<std::int64_t>& Shape(const Node& node, std::size_t i) {
 
 }  // namespace
 
-MatrixWork MatrixWorkOf(const Node& node) {
+MatrixWork MatrixWorkOf(const Node& node, std::int64_t of_part) {
   const std::string_view name = node.op.empty() ? node.name : node.op;
   const auto product = [&](std::size_t left, std::size_t right) {
     const auto& x = Shape(node, left);
@@ -54,7 +54,7 @@ MatrixWork MatrixWorkOf(const Node& node) {
     if (windowed) {  // a query sees its window
       keys = std::min(keys, node.inputs[backward ? 15 : 11].AsNumber<std::int64_t>(keys) + 1);
     }
-    const std::int64_t pairs = q[0] * q[1] * q[2] * keys;
+    const std::int64_t pairs = q[0] * q[1] * q[2] * (of_part > 0 ? of_part : keys);
     const std::int64_t scores = 2 * pairs * q[3];
     const std::int64_t values = 2 * pairs * Shape(node, first + 2)[3];
     return backward ? MatrixWork{2 * (scores + values), scores} : MatrixWork{scores + values};
@@ -108,7 +108,7 @@ Totals::Share Totals::ShareOf(const Node& node, const NodeFacts& facts) {
     share.transfer_bytes = std::max(node.comm->in_bytes, node.comm->out_bytes);
     return share;
   }
-  const MatrixWork work = MatrixWorkOf(node);
+  const MatrixWork work = MatrixWorkOf(node, facts.keys);
   share.executed_flops = work.flops + work.recomputed;
   share.model_flops = facts.recomputed ? 0 : work.flops;
   share.copies = facts.copies;

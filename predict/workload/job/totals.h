@@ -22,7 +22,8 @@ struct MatrixWork {
   std::int64_t flops = 0;
   std::int64_t recomputed = 0;
 };
-[[nodiscard]] MatrixWork MatrixWorkOf(const Node& node);
+// `keys`: NodeFacts::keys.
+[[nodiscard]] MatrixWork MatrixWorkOf(const Node& node, std::int64_t keys = 0);
 
 // Bytes of one rank. Parameters, gradients and states are there for the whole step; the others are
 // the largest sum at any time, by first and last use.

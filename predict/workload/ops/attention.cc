@@ -7,9 +7,7 @@
 #include "predict/workload/ops/model_operators.h"
 
 namespace reprise {
-namespace {
 
-// Dense, with dimensions in the order that t has in memory: what empty_like makes.
 TensorDesc DenseLike(Builder& b, const TensorDesc& t) {
   std::vector<std::size_t> order(t.shape.size());
   std::iota(order.begin(), order.end(), 0);
@@ -23,6 +21,8 @@ TensorDesc DenseLike(Builder& b, const TensorDesc& t) {
   }
   return out;
 }
+
+namespace {
 
 // PyTorch's operators for one kind of attention: their names, and autograd's.
 struct FusedOperator {
@@ -40,13 +40,13 @@ constexpr FusedOperator kHost = {"aten::_scaled_dot_product_flash_attention_for_
 constexpr FusedOperator kCudnn = {"aten::_scaled_dot_product_cudnn_attention",
                                   "aten::_scaled_dot_product_cudnn_attention_backward",
                                   "ScaledDotProductCudnnAttentionBackward0"};
-// Has a window. Its tensors have tokens before heads.
+// Has a window, and aligns the last query and key. Its tensors have tokens before heads.
 constexpr FusedOperator kWindowed = {"aten::_flash_attention_forward",
                                      "aten::_flash_attention_backward", "FlashAttentionBackward0"};
 
 const FusedOperator& OperatorOf(const Builder& b, const TensorDesc& k, const TensorDesc& v,
-                                std::int64_t window) {
-  return window > 0                         ? kWindowed
+                                const AttentionKind& kind) {
+  return kind.window > 0 || kind.by_last    ? kWindowed
          : !b.out.cuda()                    ? kHost
          : k.shape.back() == v.shape.back() ? kFlash
                                             : kCudnn;
@@ -59,6 +59,14 @@ TensorDesc HeadsAndTokensSwapped(Builder& b, const TensorDesc& t) {
                   {t.strides[0], t.strides[2], t.strides[1], t.strides[3]}, t.offset));
 }
 
+// Tokens before and behind a query's own that it sees; nothing: all.
+Value LeftOf(const AttentionKind& kind) {
+  return kind.window > 0 ? ToValue(kind.window - 1) : ToValue(kNoValue);
+}
+Value RightOf(const AttentionKind& kind) {
+  return kind.window > 0 ? ToValue(0) : ToValue(kNoValue);
+}
+
 // The output: as the queries, with the values' features.
 TensorDesc NewOutput(Builder& b, const TensorDesc& q, const TensorDesc& v) {
   TensorDesc like = q;
@@ -69,28 +77,28 @@ TensorDesc NewOutput(Builder& b, const TensorDesc& q, const TensorDesc& v) {
 }  // namespace
 
 AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const TensorDesc& k,
-                                      const TensorDesc& v, bool causal, std::int64_t window) {
+                                      const TensorDesc& v, const AttentionKind& kind) {
   AttentionResult result{NewOutput(b, q, v),
                          b.out.New(DType::kFloat32, {q.shape[0], q.shape[1], q.shape[2]})};
   const double p = b.model().dropout;
-  const FusedOperator& op = OperatorOf(b, k, v, window);
+  const FusedOperator& op = OperatorOf(b, k, v, kind);
   if (&op == &kWindowed) {
     const auto turned = [&b](const TensorDesc& t) { return HeadsAndTokensSwapped(b, t); };
     const TensorDesc out = turned(result.out);
     b.out.Work(op.forward,
                Args(turned(q), turned(k), turned(v), kNoValue, kNoValue, q.shape[2], k.shape[2], p,
-                    causal, false, kNoValue, window - 1, 0, kNoValue, kNoValue),
+                    kind.causal, false, kNoValue, LeftOf(kind), RightOf(kind), kNoValue, kNoValue),
                Args(out, result.lse, kNoValue, kNoValue, kNoValue));
   } else if (&op == &kFlash) {
-    b.out.Work(op.forward, Args(q, k, v, p, causal, false, kNoValue),
+    b.out.Work(op.forward, Args(q, k, v, p, kind.causal, false, kNoValue),
                Args(result.out, result.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], kNoValue,
                     kNoValue, kNoValue));
   } else if (&op == &kCudnn) {
-    b.out.Work(op.forward, Args(q, k, v, kNoValue, true, p, causal, false, kNoValue),
+    b.out.Work(op.forward, Args(q, k, v, kNoValue, true, p, kind.causal, false, kNoValue),
                Args(result.out, result.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], kNoValue,
                     kNoValue, kNoValue));
   } else {
-    b.out.Work(op.forward, Args(q, k, v, p, causal, kNoValue, kNoValue),
+    b.out.Work(op.forward, Args(q, k, v, p, kind.causal, kNoValue, kNoValue),
                Args(result.out, result.lse));
   }
   return result;
@@ -99,32 +107,33 @@ AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const Ten
 std::vector<TensorDesc> FusedAttentionBackward(Builder& b, const TensorDesc& gradient,
                                                const TensorDesc& q, const TensorDesc& k,
                                                const TensorDesc& v, const AttentionResult& forward,
-                                               bool causal, std::int64_t window) {
+                                               const AttentionKind& kind) {
   std::vector<TensorDesc> out = {DenseLike(b, q), DenseLike(b, k), DenseLike(b, v)};
   const ValueList results = Args(out[0], out[1], out[2]);
   const double p = b.model().dropout;
-  const FusedOperator& op = OperatorOf(b, k, v, window);
+  const FusedOperator& op = OperatorOf(b, k, v, kind);
   if (&op == &kWindowed) {
     const auto turned = [&b](const TensorDesc& t) { return HeadsAndTokensSwapped(b, t); };
     b.out.Work(op.backward,
                Args(turned(gradient), turned(q), turned(k), turned(v), turned(forward.out),
-                    forward.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], p, causal, kNoValue,
-                    kNoValue, kNoValue, window - 1, 0),
+                    forward.lse, kNoValue, kNoValue, q.shape[2], k.shape[2], p, kind.causal,
+                    kNoValue, kNoValue, kNoValue, LeftOf(kind), RightOf(kind)),
                Args(turned(out[0]), turned(out[1]), turned(out[2])));
   } else if (&op == &kFlash) {
     b.out.Work(op.backward,
                Args(gradient, q, k, v, forward.out, forward.lse, kNoValue, kNoValue, q.shape[2],
-                    k.shape[2], p, causal, kNoValue, kNoValue, kNoValue),
+                    k.shape[2], p, kind.causal, kNoValue, kNoValue, kNoValue),
                results);
   } else if (&op == &kCudnn) {
     b.out.Work(op.backward,
                Args(gradient, q, k, v, forward.out, forward.lse, kNoValue, kNoValue, kNoValue,
-                    kNoValue, kNoValue, q.shape[2], k.shape[2], p, causal, kNoValue),
+                    kNoValue, kNoValue, q.shape[2], k.shape[2], p, kind.causal, kNoValue),
                results);
   } else {
-    b.out.Work(op.backward,
-               Args(gradient, q, k, v, forward.out, forward.lse, p, causal, kNoValue, kNoValue),
-               results);
+    b.out.Work(
+        op.backward,
+        Args(gradient, q, k, v, forward.out, forward.lse, p, kind.causal, kNoValue, kNoValue),
+        results);
   }
   return out;
 }
@@ -157,16 +166,14 @@ Var WithSinks(Builder& b, const Var& out, const TensorDesc& lse, Parameter& sink
 Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v,
                    const AttentionKind& kind) {
   b.Op("aten::scaled_dot_product_attention");
-  const AttentionResult forward =
-      FusedAttentionForward(b, q.tensor, k.tensor, v.tensor, kind.causal, kind.window);
+  const AttentionResult forward = FusedAttentionForward(b, q.tensor, k.tensor, v.tensor, kind);
   const TensorDesc qt = q.tensor;
   const TensorDesc kt = k.tensor;
   const TensorDesc vt = v.tensor;
   const Var out =
-      b.Record(OperatorOf(b, kt, vt, kind.window).entry, {q, k, v}, forward.out,
+      b.Record(OperatorOf(b, kt, vt, kind).entry, {q, k, v}, forward.out,
                [&b, qt, kt, vt, forward, kind](const TensorDesc& gradient) {
-                 const auto grads = FusedAttentionBackward(b, gradient, qt, kt, vt, forward,
-                                                           kind.causal, kind.window);
+                 const auto grads = FusedAttentionBackward(b, gradient, qt, kt, vt, forward, kind);
                  return std::vector<Grad>{{grads[0], true}, {grads[1], true}, {grads[2], true}};
                });
   return kind.sinks == nullptr ? out : WithSinks(b, out, forward.lse, *kind.sinks);

@@ -95,15 +95,19 @@ struct AttentionKind {
   bool causal = true;
   std::int64_t window = 0;     // tokens, its own among them; 0: all; causal only
   Parameter* sinks = nullptr;  // null: none
+  // The last query and key are aligned; else the first ones. Of fewer queries than keys.
+  bool by_last = false;
 };
 Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, const AttentionKind& kind);
 // Its two halves, for attention in parts.
 AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const TensorDesc& k,
-                                      const TensorDesc& v, bool causal, std::int64_t window = 0);
+                                      const TensorDesc& v, const AttentionKind& kind);
 std::vector<TensorDesc> FusedAttentionBackward(Builder& b, const TensorDesc& gradient,
                                                const TensorDesc& q, const TensorDesc& k,
                                                const TensorDesc& v, const AttentionResult& forward,
-                                               bool causal, std::int64_t window = 0);
+                                               const AttentionKind& kind);
+// Dense, with dimensions in the order that t has in memory: what empty_like makes.
+TensorDesc DenseLike(Builder& b, const TensorDesc& t);
 // Scores, softmax, dropout and their product with the values, each written to memory. With alibi
 // the product of queries and keys is added to a bias.
 Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v,

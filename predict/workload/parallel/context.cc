@@ -1,129 +1,68 @@
 #include "predict/workload/parallel/context.h"
 
-#include <optional>
+#include <fmt/format.h>
 
-#include "predict/workload/ops/model_operators.h"
 #include "predict/workload/parallel/parallelism.h"
 
 namespace reprise {
 namespace {
 
-constexpr const char* kRing = "cp";
-
-// One hop: what this rank holds goes to the next, what the previous holds comes. On streams of
-// their own, so that it runs beside the attention of the part at hand.
-struct Hop {
-  TensorDesc received;
-  Issued send, receive;
-};
-Hop PassOn(Builder& b, const TensorDesc& held) {
-  const std::int64_t size = b.layout().cp;
-  Hop hop{.received = b.NewLike(held)};
-  hop.send = b.Send(kRing, (b.place.cp + 1) % size, "cp send", held);
-  hop.receive = b.Receive(kRing, (b.place.cp + size - 1) % size, "cp receive", hop.received);
-  return hop;
-}
-
-void WaitFor(Builder& b, const Hop& hop) {
-  if (!b.out.cuda()) {
-    b.out.Wait(hop.send);
+// What a way to share keys and values does not know.
+Status CheckKindsOfAttention(const Workload& w) {
+  const ModelShape& m = w.model;
+  const ContextComm comm = w.layout.cp_comm_type;
+  if (m.sinks) {
+    return BadInput("context parallelism (\"cp\") of a model with \"sinks\" is not known");
   }
-  b.out.Wait(hop.receive);
-}
-
-TensorDesc Binary(Builder& b, const char* name, const TensorDesc& x, const TensorDesc& y) {
-  TensorDesc result = b.NewLike(x);
-  ValueList inputs = Args(x, y);
-  if (name != std::string_view("aten::mul")) {
-    inputs.push_back(ToValue(1));
+  if (comm == ContextComm::kAllToAll) {  // any attention, of fewer heads
+    return {};
   }
-  b.out.Work(name, inputs, Args(result));
-  return result;
-}
-TensorDesc Unary(Builder& b, const char* name, const TensorDesc& x) {
-  return b.out.Work(name, Args(x), b.NewLike(x));
-}
-
-// Adds the attention to another part: both are weighted by the sums of their exponentials.
-//   out ← out − σ(lse' − lse) (out − out')     lse ← lse − log σ(lse − lse')
-void Merge(Builder& b, AttentionResult& sum, const AttentionResult& part) {
-  std::vector<std::int64_t> shape = sum.lse.shape;
-  shape.push_back(1);
-  const TensorDesc share = Unary(b, "aten::sigmoid", Binary(b, "aten::sub", part.lse, sum.lse));
-  const TensorDesc wide =
-      b.out.Host("aten::unsqueeze", Args(share, -1), b.out.Part(share, 0, shape));
-  const TensorDesc difference = Binary(b, "aten::sub", sum.out, part.out);
-  const TensorDesc step = Binary(b, "aten::mul", difference, wide);
-  b.out.InPlace("aten::sub_", sum.out, step, 1);
-  const TensorDesc rest = Unary(b, "aten::sigmoid", Binary(b, "aten::sub", sum.lse, part.lse));
-  b.out.InPlace("aten::sub_", sum.lse, Unary(b, "aten::log", rest), 1);
-}
-
-struct RingPart {
-  TensorDesc k, v;
-};
-RingPart PartsOf(Builder& b, const TensorDesc& pair, const std::vector<std::int64_t>& shape) {
-  const std::int64_t count = ElementCount(shape);
-  RingPart part{b.out.Part(pair, 0, shape), b.out.Part(pair, count, shape)};
-  b.out.Host("aten::unbind", Args(pair, 0), Args(Tensors{part.k, part.v}));
-  return part;
-}
-
-TensorDesc Paired(Builder& b, const TensorDesc& k, const TensorDesc& v) {
-  std::vector<std::int64_t> shape = k.shape;
-  shape.insert(shape.begin(), 2);
-  return b.out.Work("aten::stack", Args(Tensors{k, v}, 0), b.out.New(k.dtype, shape));
-}
-
-// Calls visit(i, part) for the keys and values of every rank, this one's first, which travel
-// meanwhile to the next.
-template <typename Visit>
-void AroundRing(Builder& b, const TensorDesc& own, const std::vector<std::int64_t>& shape,
-                const Visit& visit) {
-  TensorDesc pair = own;
-  for (std::int64_t i = 0; i < b.layout().cp; ++i) {
-    std::optional<Hop> next;
-    if (i + 1 < b.layout().cp) {
-      next = PassOn(b, pair);
-    }
-    visit(i, PartsOf(b, pair, shape));
-    if (next) {
-      WaitFor(b, *next);
-      pair = next->received;
-    }
+  if (!m.fused_attention) {
+    return BadInput(fmt::format(
+        "context parallelism by {} needs \"fused_attention\": {}; \"cp_comm_type\" a2a does not",
+        Name(comm),
+        comm == ContextComm::kRing ? "parts are merged by their sums of exponentials, which "
+                                     "unfused attention does not keep"
+                                   : "each chunk of queries sees the keys up to its own end"));
   }
-}
-
-std::vector<Grad> RingBackward(Builder& b, const TensorDesc& gradient, const TensorDesc& q,
-                               const TensorDesc& own, const std::vector<std::int64_t>& shape,
-                               const AttentionResult& forward, bool causal) {
-  std::optional<TensorDesc> dq;
-  std::optional<Hop> gradients;  // of keys and values, on their way to this rank
-  AroundRing(b, own, shape, [&](std::int64_t i, const RingPart& part) {
-    const auto d =
-        FusedAttentionBackward(b, gradient, q, part.k, part.v, forward, causal && i == 0);
-    if (dq) {
-      b.out.InPlace("aten::add_", *dq, d[0], 1);
-    } else {
-      dq = d[0];
-    }
-    TensorDesc sum = Paired(b, d[1], d[2]);
-    if (gradients) {
-      WaitFor(b, *gradients);
-      b.out.InPlace("aten::add_", sum, gradients->received, 1);
-    }
-    gradients = PassOn(b, sum);
-  });
-  WaitFor(b, *gradients);
-  const RingPart mine = PartsOf(b, gradients->received, shape);
-  return {{*dq, true}, {mine.k, false}, {mine.v, false}};
+  if (m.LatentAttention()) {
+    return BadInput(
+        fmt::format("context parallelism by {} takes keys and values of equal sizes; latent "
+                    "attention (\"kv_rank\") is not known of it, but of \"cp_comm_type\" a2a",
+                    Name(comm)));
+  }
+  if (m.window > 0 && comm == ContextComm::kRing) {
+    return BadInput(
+        "context parallelism by p2p passes all keys and values round a ring; \"window\" is not "
+        "known of it, but of \"cp_comm_type\" all_gather and a2a");
+  }
+  return {};
 }
 
 Status CheckContext(const Workload& w) {
-  if (w.layout.cp > 1 && !w.model.fused_attention) {
-    return BadInput(
-        "context parallelism needs \"fused_attention\": parts are merged by their sums of "
-        "exponentials, which unfused attention does not keep");
+  const ModelShape& m = w.model;
+  const Layout& l = w.layout;
+  if (l.cp == 1 || m.heads == 0) {
+    return {};
+  }
+  REPRISE_TRY(CheckKindsOfAttention(w));
+  if (m.sequence % (2 * l.cp) != 0) {
+    return BadInput(fmt::format(
+        "context parallelism of {} divides a sequence into 2 x {} chunks, of which each rank has "
+        "two; {} tokens do not divide among {}",
+        l.cp, l.cp, m.sequence, 2 * l.cp));
+  }
+  if (l.cp_comm_type != ContextComm::kAllToAll) {
+    return {};
+  }
+  for (const auto& [name, heads] :
+       {std::pair("heads", m.heads), std::pair("kv_heads", m.kv_heads)}) {
+    if (heads / l.tp % l.cp != 0) {
+      return BadInput(fmt::format(
+          "context parallelism of {} by a2a divides the heads of a tensor-parallel rank: \"{}\" "
+          "{} / tp {} = {} do not divide; \"cp_comm_type\" all_gather and p2p leave heads whole",
+          l.cp, name, heads, l.tp, heads / l.tp));
+    }
   }
   return {};
 }
@@ -132,32 +71,41 @@ Status CheckContext(const Workload& w) {
 
 Parallelism ContextParallel() {
   return {.name = "context",
-          .help = "the sequence divided; keys and values travel round a ring",
+          .help =
+              "the sequence divided; keys and values travel round a ring, are gathered, or "
+              "heads are divided for attention",
           .groups = [](const Workload& w) -> std::vector<GroupRole> {
-            return {ByRule(w.layout, kRing, "CONTEXT_PARALLEL_GROUP", {kContextAxis})};
+            return {ByRule(w.layout, kContextGroup, "CONTEXT_PARALLEL_GROUP", {kContextAxis})};
           },
           .check = CheckContext};
 }
 
-Var RingAttention(Builder& b, const Var& q, const Var& k, const Var& v, bool causal) {
-  b.Op("RingAttention");
-  const TensorDesc own = Paired(b, k.tensor, v.tensor);
-  const std::vector<std::int64_t> shape = k.shape();
-  std::optional<AttentionResult> sum;
-  AroundRing(b, own, shape, [&](std::int64_t i, const RingPart& part) {
-    const AttentionResult result =
-        FusedAttentionForward(b, q.tensor, part.k, part.v, causal && i == 0);
-    if (sum) {
-      Merge(b, *sum, result);
-    } else {
-      sum = result;
-    }
-  });
-  const TensorDesc qt = q.tensor;
-  return b.Record("RingAttentionBackward", {q, k, v}, sum->out,
-                  [&b, qt, own, shape, sum = *sum, causal](const TensorDesc& gradient) {
-                    return RingBackward(b, gradient, qt, own, shape, sum, causal);
-                  });
+TensorDesc TokensOf(Builder& b, const TensorDesc& x, std::int64_t dim, std::int64_t first,
+                    std::int64_t count) {
+  const auto d = static_cast<std::size_t>(dim);
+  if (count == x.shape[d]) {
+    return x;
+  }
+  std::vector<std::int64_t> shape = x.shape;
+  shape[d] = count;
+  return b.out.Host("aten::slice", Args(x, dim, first, first + count, 1),
+                    b.out.Alias(x, shape, x.strides, x.offset + first * x.strides[d]));
+}
+
+Var ContextAttention(Builder& b, const Var& q, const Var& k, const Var& v,
+                     const AttentionKind& kind) {
+  switch (b.layout().cp_comm_type) {
+    case ContextComm::kRing:
+      return RingAttention(b, q, k, v, kind.causal);
+    case ContextComm::kAllGather:
+      return GatheredAttention(b, q, k, v, kind);
+    case ContextComm::kAllToAll:
+      break;
+  }
+  const std::vector<Var> heads = TokensToHeads(b, {q, k, v});
+  return HeadsToTokens(b, b.model().fused_attention
+                              ? FusedAttention(b, heads[0], heads[1], heads[2], kind)
+                              : UnfusedAttention(b, heads[0], heads[1], heads[2], kind));
 }
 
 }  // namespace reprise
