@@ -18,7 +18,7 @@ namespace {
 std::vector<std::uint32_t> StartsOfPasses(const TraceMetadata& header) {
   std::vector<std::uint32_t> starts;
   for (const Range& range : header.ranges) {
-    if (range.name == "forward" || range.name == "backward") {
+    if (range.name == kForwardPass || range.name == kBackwardPass || range.name == kWeightsPass) {
       starts.push_back(static_cast<std::uint32_t>(range.start_ns));
     }
   }

@@ -80,6 +80,12 @@ double InFlight(const Workload& w, std::int64_t stage) {
   return static_cast<double>(std::min(ahead, batches * chunks)) / static_cast<double>(chunks);
 }
 
+// Of the bubble of 1F1B. Without it, gradients of weights are a third of a layer's passes each.
+double ShareOfBubble(const Workload& w) {
+  constexpr double kZeroBubble = 1.0 / 3;
+  return w.schedule == "zb-h1" ? kZeroBubble : 1 / static_cast<double>(w.virtual_stages);
+}
+
 std::vector<double> LayersOfStages(const Workload& w) {
   const auto stages = static_cast<std::size_t>(w.layout.pp);
   const std::vector<std::int64_t> chunks = w.LayersOfChunks();
@@ -172,7 +178,7 @@ Result<JobEstimate> JobEstimator::EstimateAlike(const Workload& w) {
   JobEstimate estimate;
   // The small jobs' first stage is in `b`, as what comes before the last one's begin.
   estimate.step_ns = time.a + std::max(time.b - time.d, 0.0) * most + batches * steady +
-                     others * time.d / static_cast<double>(w.virtual_stages);
+                     others * time.d * ShareOfBubble(w);
   const std::int64_t end = w.layout.pp - 1;
   // In the small jobs the last stage has one micro-batch in flight.
   estimate.peak_bytes =

@@ -134,6 +134,16 @@ void Builder::RunDeferred() {
   }
 }
 
+void Builder::Delay(std::function<void()> compute) {
+  delayed->push_back([this, compute = std::move(compute), in_layer = out.facts.in_layer,
+                      sequence = out.sequence, parent = out.parent] {
+    out.facts.in_layer = in_layer;
+    out.sequence = sequence;
+    out.parent = parent;
+    compute();
+  });
+}
+
 Var Checkpoint(Builder& b, const std::vector<Var>& inputs,
                const std::function<Var(const std::vector<Var>&)>& function) {
   Tape& tape = *b.tape;

@@ -33,6 +33,9 @@ class Builder {
   Tape::OnParameter on_parameter;
   // Weight gradients that wait until a transfer was issued, so that they run beside it.
   std::vector<std::function<void()>> deferred;
+  // Those that a later pass of the schedule computes (Pass::of_weights), in their order; null: none
+  // wait so long.
+  std::vector<std::function<void()>>* delayed = nullptr;
 
   [[nodiscard]] const ModelShape& model() const { return workload.model; }
   [[nodiscard]] const Layout& layout() const { return workload.layout; }
@@ -70,6 +73,8 @@ class Builder {
   Issued Receive(const std::string& group, std::int64_t from, const std::string& channel,
                  const TensorDesc& tensor);
   void RunDeferred();
+  // To `delayed`, which is there.
+  void Delay(std::function<void()> compute);
   // A tensor that is there before the step and that all micro-batches read, by name.
   const TensorDesc& Constant(const std::string& name, DType dtype,
                              const std::vector<std::int64_t>& shape);

@@ -17,6 +17,8 @@ struct Pass {
   bool forward = true;
   std::int64_t chunk = 0;  // of the stage: 0 … virtual stages − 1
   std::int64_t batch = 0;
+  // Backward: gradients of matrices, which the backward pass of the same micro-batch left out.
+  bool of_weights = false;
   bool operator==(const Pass&) const = default;
 };
 
@@ -27,10 +29,15 @@ struct PipelineSchedule {
   bool alternates = false;
   // Bad input: the rule that is broken and what works.
   Status (*check)(const Workload& workload);
-  // Every chunk's forward pass of every micro-batch once, and its backward pass after it.
+  // Every chunk's forward pass of every micro-batch once, its backward pass after it, and, if
+  // `splits_backward`, one of weights after that.
   std::vector<Pass> (*passes)(std::int64_t stage, std::int64_t stages, std::int64_t batches,
                               std::int64_t chunks);
+  bool splits_backward = false;
 };
+// What passes are called in a trace's ranges.
+inline constexpr std::string_view kForwardPass = "forward", kBackwardPass = "backward",
+                                  kWeightsPass = "backward of weights";
 
 // A stage's passes that come again with more micro-batches, in a job of few. Before them are as
 // many that do the same.

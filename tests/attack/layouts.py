@@ -14,7 +14,7 @@ def job_of(rng):
     pick = rng.choice
     tp, pp, dp, cp = pick([1, 1, 2, 4]), pick([1, 1, 2, 3, 4]), pick([1, 2, 3, 4]), pick([1, 1, 1, 2])
     family = pick(["gpt", "llama", "llama", "mixtral", "mixtral", "vit"])
-    schedule = pick(["gpipe", "1f1b", "interleaved:2"]) if pp > 1 else None
+    schedule = pick(["gpipe", "1f1b", "zb-h1", "interleaved:2"]) if pp > 1 else None
     chunks = 2 if schedule == "interleaved:2" else 1
     model = {"family": family, "layers": pp * chunks * pick([1, 2, 3]), "hidden": 16 * tp, "heads": 4 * tp}
     if family == "vit":

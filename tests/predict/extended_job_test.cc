@@ -218,7 +218,7 @@ TEST(ExtendedJobs, WhatFewMicroBatchesDoNotTellIsSimulatedWhole) {
 }
 
 TEST(ExtendedJobs, PeaksOfMemoryFollow) {
-  for (const char* schedule : {"1f1b", "gpipe"}) {
+  for (const char* schedule : {"1f1b", "zb-h1", "gpipe"}) {
     const auto job = MakeJobOf("gpt-small", {{"dp", "1"},
                                              {"pp", "2"},
                                              {"schedule", schedule},

@@ -110,6 +110,11 @@ INSTANTIATE_TEST_SUITE_P(
                "more than 2^63 FLOPs"},
         Broken{Vit(std::string(kBatch) + R"(, "layout": {"cp": 2})"),
                "a vision transformer has no context parallelism"},
+        Broken{Gpt(std::string(kBatch) + R"(, "schedule": "zb-h1")"),
+               "fills the bubble of a pipeline, and needs one"},
+        Broken{Gpt(std::string(kBatch) +
+                   R"(, "layout": {"pp": 2, "dp": 2}, "schedule": "zb-h1", "overlap": ["grad"])"),
+               "schedule \"zb-h1\" has no \"overlap\", and grad is given"},
         // Two rules: the first is named.
         Broken{Gpt(R"("batch": {"global": 7, "micro": 2}, "layout": {"tp": 3})"),
                "does not divide 4 attention heads"}));
@@ -184,6 +189,9 @@ INSTANTIATE_TEST_SUITE_P(
                "needs \"mtp_layers\": 0"},
         Broken{Fields(R"("family": "llama")", R"(, "layout": {"dp": 4, "shards": 2})"),
                "\"shards\" is of \"fsdp\""},
+        Broken{Fields(R"("family": "llama")",
+                      R"(, "layout": {"pp": 2, "dp": 2, "zero": 2}, "schedule": "zb-h1")"),
+               "\"zero\" 2 scatters them within it"},
         Broken{
             Fields(R"("family": "llama")", R"(, "layout": {"dp": 4, "fsdp": true, "shards": 3})"),
             "\"shards\" of 3 does not divide data parallelism of 4"},

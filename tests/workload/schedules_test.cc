@@ -3,6 +3,10 @@
 // file.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+#include <set>
+
 #include "core/timing/dry_run.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
@@ -11,6 +15,8 @@
 #include "predict/workload/schedule.h"
 #include "replayer/plan/timing_graph.h"
 #include "tests/et_schema/scratch_directory.h"
+#include "tests/workload/gradient_transfers.h"
+#include "tests/workload/random_jobs.h"
 
 namespace reprise {
 namespace {
@@ -32,17 +38,25 @@ Workload Pipeline(const std::string& schedule, std::int64_t p, std::int64_t batc
   return w;
 }
 
-Result<Graph> LoadTimed(const std::string& path, std::int64_t forward_ns,
-                        std::int64_t backward_ns) {
+Result<Graph> LoadTimed(const std::string& path, std::int64_t forward_ns, std::int64_t backward_ns,
+                        std::int64_t weights_ns = 0) {
   REPRISE_ASSIGN(const Graph graph, Graph::Load(path));
-  // A layer has two norms: a pass takes its time in these.
+  const auto of_weights = [&graph](std::int64_t start_ns) {
+    return std::ranges::any_of(graph.metadata().ranges, [start_ns](const Range& range) {
+      return range.name == kWeightsPass && start_ns >= range.start_ns &&
+             start_ns < range.start_ns + range.duration_ns;
+    });
+  };
+  // A layer has two norms and four matrices: a pass takes its time in these.
   return graph.Rewrite(graph.metadata(), [&](Graph::Index, Node& node) {
     const bool computes = node.kind == OpKind::kWork;
+    const bool weight = node.name == "aten::mm" && of_weights(node.start_ns);
     node.start_ns = 0;
     node.transfer_ns = node.comm ? 0 : -1;
     node.duration_ns = !computes                                         ? 0
                        : node.name == "aten::native_layer_norm"          ? forward_ns / 2
                        : node.name == "aten::native_layer_norm_backward" ? backward_ns / 2
+                       : weight                                          ? weights_ns / 4
                                                                          : 0;
     return true;
   });
@@ -55,20 +69,17 @@ struct Bubble {
 
 class Schedules : public testing::TestWithParam<std::tuple<Bubble, const char*>> {};
 
-TEST_P(Schedules, BubbleIsWhatTheorySays) {
-  const auto& [c, device] = GetParam();
+// Of a job whose passes take these times.
+void ExpectMakespan(const Workload& w, std::array<std::int64_t, 3> pass_ns, std::int64_t expected) {
   const ScratchDirectory scratch;
   const std::string set = scratch.File("set");
-  const auto summary = Generate(
-      {.workload = Pipeline(c.schedule, c.p, c.batches, c.chunks, device), .directory = set});
+  const auto summary = Generate({.workload = w, .directory = set});
   ASSERT_TRUE(summary) << summary.error().message;
-  constexpr std::int64_t kForward = 1000;
-  constexpr std::int64_t kBackward = 2600;
   std::vector<Graph> graphs;
   const auto opened = TraceSet::Open(set);
   ASSERT_TRUE(opened) << opened.error().message;
   for (const auto& [rank, path] : opened->RankPaths()) {
-    auto graph = LoadTimed(path, kForward, kBackward);
+    auto graph = LoadTimed(path, pass_ns[0], pass_ns[1], pass_ns[2]);
     ASSERT_TRUE(graph) << graph.error().message;
     graphs.push_back(std::move(*graph));
   }
@@ -81,9 +92,81 @@ TEST_P(Schedules, BubbleIsWhatTheorySays) {
   EXPECT_EQ(trace.unmatched_transfers, 0);
   const auto run = DryRun(trace.graph);
   ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->makespan_ns, expected);
+}
+
+TEST_P(Schedules, BubbleIsWhatTheorySays) {
+  const auto& [c, device] = GetParam();
+  constexpr std::int64_t kForward = 1000;
+  constexpr std::int64_t kBackward = 2600;
   const std::int64_t ideal = c.batches * c.chunks * (kForward + kBackward);
   // (p - 1) / m of the ideal time; interleaved: (p - 1) / (v m).
-  EXPECT_EQ(run->makespan_ns, ideal + (c.p - 1) * (kForward + kBackward));
+  ExpectMakespan(Pipeline(c.schedule, c.p, c.batches, c.chunks, device), {kForward, kBackward, 0},
+                 ideal + (c.p - 1) * (kForward + kBackward));
+}
+
+// Qi et al. 2023, arXiv 2401.10241, section 2.3: (p - 1) (F + B - W) of ZB-H1, if W is no longer
+// than F.
+TEST(ZeroBubble, BubbleIsWhatTheorySays) {
+  for (const auto& [p, batches] :
+       {std::pair(2, 2), std::pair(3, 9), std::pair(4, 4), std::pair(4, 8), std::pair(8, 20)}) {
+    for (const auto& [f, b, w] : {std::array<std::int64_t, 3>{1000, 1000, 1000},
+                                  std::array<std::int64_t, 3>{1000, 1200, 600}}) {
+      ExpectMakespan(Pipeline("zb-h1", p, batches, 1, "cuda"), {f, b, w},
+                     batches * (f + b + w) + (p - 1) * (f + b - w));
+    }
+  }
+}
+
+// The stage before the last s has p - s micro-batches under way, as with 1F1B, and of s more what
+// gradients of weights take: the inputs of four matrices, one of them four times as wide.
+TEST(ZeroBubble, KeepsWhatTheFirstStageKeepsWith1f1b) {
+  for (const std::int64_t p : {2, 3, 4}) {
+    const Workload w = Pipeline("zb-h1", p, 3 * p, 1, "cuda");
+    const auto zero = Generate({.workload = w});
+    const auto one = Generate({.workload = Pipeline("1f1b", p, 3 * p, 1, "cuda")});
+    ASSERT_TRUE(zero && one);
+    const std::int64_t of_batch = one->memory.back().bytes.layer_activations;
+    const std::int64_t inputs = 7 * w.model.sequence * w.model.hidden * SizeOf(w.model.dtype);
+    EXPECT_LT(inputs, of_batch);
+    for (std::int64_t s = 0; s < p; ++s) {
+      EXPECT_EQ(zero->memory[static_cast<std::size_t>(s)].bytes.layer_activations,
+                (p - s) * of_batch + s * inputs)
+          << p << " " << s;
+    }
+    EXPECT_EQ(zero->memory[0].bytes.layer_activations, one->memory[0].bytes.layer_activations);
+  }
+}
+
+// The same work and transfers as 1F1B, in another order.
+TEST(ZeroBubble, DoesTheWorkOf1f1b) {
+  RandomJobs jobs(17);
+  for (int i = 0; i < 60; ++i) {
+    const Workload w = jobs.Sound([&] {
+      Workload drawn =
+          jobs.Of(jobs.OneOf({0, 1}) == 0 ? R"("family": "llama")"
+                                          : R"("family": "qwen3", "experts": 4, "top_k": 2)");
+      drawn.layout.pp = jobs.OneOf({2, 4});
+      drawn.global_batch = drawn.micro_batch * drawn.layout.dp * jobs.OneOf({1, 3, 6});
+      jobs.DrawRecomputation(drawn, {"core_attn"});
+      drawn.schedule = "zb-h1";
+      CompleteWorkload(drawn);
+      return drawn;
+    });
+    Workload other = w;
+    other.schedule = "1f1b";
+    const auto zero = Generate({.workload = w});
+    const auto one = Generate({.workload = other});
+    ASSERT_TRUE(zero && one);
+    ASSERT_EQ(zero->model_flops, one->model_flops);
+    ASSERT_EQ(zero->executed_flops, one->executed_flops);
+    ASSERT_EQ(BytesOf(*zero), BytesOf(*one));
+    for (std::size_t stage = 0; stage < zero->memory.size(); ++stage) {
+      ASSERT_EQ(zero->memory[stage].bytes.gradients, one->memory[stage].bytes.gradients);
+      ASSERT_EQ(zero->memory[stage].bytes.optimizer, one->memory[stage].bytes.optimizer);
+      ASSERT_GE(zero->memory[stage].bytes.activations, one->memory[stage].bytes.activations);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -102,13 +185,20 @@ TEST(Schedule, PassesAreCompleteAndInOrder) {
     for (std::int64_t stage = 0; stage < 4; ++stage) {
       std::set<std::pair<std::int64_t, std::int64_t>> forward;
       std::set<std::pair<std::int64_t, std::int64_t>> backward;
+      std::set<std::pair<std::int64_t, std::int64_t>> weights;
       for (const Pass& pass : schedule.passes(stage, 4, 8, chunks)) {
+        if (pass.of_weights) {
+          EXPECT_TRUE(backward.contains({pass.chunk, pass.batch}));
+          EXPECT_TRUE(weights.insert({pass.chunk, pass.batch}).second);
+          continue;
+        }
         auto& seen = pass.forward ? forward : backward;
         EXPECT_TRUE(seen.insert({pass.chunk, pass.batch}).second);
         EXPECT_TRUE(pass.forward || forward.contains({pass.chunk, pass.batch}));
       }
       EXPECT_EQ(forward.size(), 8 * chunks);
       EXPECT_EQ(backward, forward);
+      EXPECT_EQ(weights.size(), schedule.splits_backward ? forward.size() : 0);
     }
   }
 }

@@ -21,7 +21,8 @@ Status SetSchedule(const std::string& text, Workload& w) {
     chunks = ParseNumber<std::int64_t>(std::string_view(text).substr(colon + 1)).value_or(0);
     if (chunks < 1 || name != "interleaved") {
       return BadInput(fmt::format(
-          "schedule \"{}\": expected gpipe, 1f1b or interleaved:V with V chunks a stage", text));
+          "schedule \"{}\": expected gpipe, 1f1b, zb-h1 or interleaved:V with V chunks a stage",
+          text));
     }
   }
   REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", name));

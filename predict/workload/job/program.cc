@@ -29,7 +29,11 @@ Status CheckNodeCount(std::uint64_t nodes) {
 }
 
 Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
-    : workload_(workload), place_(place), out_(emitter), builder_(workload, place, emitter) {
+    : workload_(workload),
+      place_(place),
+      out_(emitter),
+      builder_(workload, place, emitter),
+      splits_backward_(FindSchedule(workload.schedule)->splits_backward) {
   const ModelFamily& family = *FindFamily(workload.model.family);
   const std::vector<std::int64_t> layers = workload.LayersOfChunks();
   for (std::int64_t chunk = 0; chunk < workload.virtual_stages; ++chunk) {
@@ -52,8 +56,9 @@ Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
 }
 
 template <typename Function>
-void Program::InRange(const std::string& name, const Function& function) {
-  ranges_.push_back({name, kMainThread, out_.now(), 0, static_cast<std::int32_t>(steps_.size())});
+void Program::InRange(std::string_view name, const Function& function) {
+  ranges_.push_back(
+      {std::string(name), kMainThread, out_.now(), 0, static_cast<std::int32_t>(steps_.size())});
   const std::size_t at = ranges_.size() - 1;
   function();
   ranges_[at].duration_ns = out_.now() - ranges_[at].start_ns;
@@ -92,10 +97,14 @@ Status Program::RunStep() {
   for (const Pass& pass : passes) {
     const std::uint64_t before = out_.nodes();
     if (pass.forward) {
-      InRange("forward", [&] { Forward(pass); });
+      InRange(kForwardPass, [&] { Forward(pass); });
     } else {
-      const bool last = --left[static_cast<std::size_t>(pass.chunk)] == 0;
-      InRange("backward", [&] { Backward(pass, last); });
+      const bool completes = pass.of_weights == splits_backward_;
+      std::int64_t& of_chunk = left[static_cast<std::size_t>(pass.chunk)];
+      of_chunk -= completes ? 1 : 0;
+      const bool last = completes && of_chunk == 0;
+      InRange(pass.of_weights ? kWeightsPass : kBackwardPass,
+              [&] { pass.of_weights ? ComputeWeights(pass, last) : Backward(pass, last); });
     }
     if (workload_.synchronize) {
       out_.Synchronize();
@@ -177,7 +186,9 @@ Var Program::RunUnit(Unit& unit, const Var& given) {
   Builder& b = builder_;
   const bool in_layer = unit.is_layer;
   const auto after_backward = [this, &unit] {
-    if (unit.has_backward) {
+    if (unit.has_backward && splits_backward_) {  // its gradients are complete then
+      builder_.Delay([this, &unit] { CallHooks(&Parallelism::after_unit, unit, true); });
+    } else if (unit.has_backward) {
       CallHooks(&Parallelism::after_unit, unit, true);
     }
     out_.facts.in_layer = false;
@@ -248,15 +259,29 @@ void Program::Backward(const Pass& pass, bool last) {
               Args(flight.result.tensor, kNoValue, kNoValue, kNoValue, false, 1), Args(gradient));
     out_.InPlace("aten::fill_", gradient, 1.0);
   }
+  builder_.delayed = splits_backward_ ? &delayed_[{pass.chunk, pass.batch}] : nullptr;
   out_.OnAutogradThread(true);
   builder_.tape->Run(flight.result, {gradient, false});
   out_.OnAutogradThread(false);
+  builder_.delayed = nullptr;
   if (number > 0) {
     SendTo(number - 1, false, *builder_.tape->InputGradient());
   } else if (number == LastChunk() && last && !workload_.layers_only) {
     builder_.Op();
     out_.ReadItem(flight.result.tensor);
   }
+}
+
+void Program::ComputeWeights(const Pass& pass, bool last) {
+  out_.facts = {.phase = Phase::kBackward};
+  builder_.batch = pass.batch;
+  store_->last_batch = last;
+  auto delayed = delayed_.extract({pass.chunk, pass.batch});
+  for (auto& compute : delayed.mapped()) {
+    compute();
+    compute = nullptr;  // what it kept is free
+  }
+  out_.facts.in_layer = false;
 }
 
 }  // namespace reprise

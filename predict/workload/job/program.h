@@ -2,9 +2,11 @@
 // other stages, and the optimizer.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,8 @@ class Program {
   [[nodiscard]] Status RunStep();
   void Forward(const Pass& pass);
   void Backward(const Pass& pass, bool last);
+  // What the backward pass left to it.
+  void ComputeWeights(const Pass& pass, bool last);
   [[nodiscard]] Var RunUnit(Unit& unit, const Var& given);
   void SendTo(std::int64_t chunk_number, bool forward, const TensorDesc& tensor);
   [[nodiscard]] TensorDesc ReceiveFrom(std::int64_t chunk_number, bool forward);
@@ -55,7 +59,7 @@ class Program {
   template <typename Hook, typename... More>
   void CallHooks(Hook Parallelism::*hook, More&&... more);
   template <typename Function>
-  void InRange(const std::string& name, const Function& function);
+  void InRange(std::string_view name, const Function& function);
 
   const Workload& workload_;
   Place place_;
@@ -64,6 +68,8 @@ class Program {
   std::vector<Units> chunks_;
   std::unique_ptr<ParameterStore> store_;
   std::map<Key, InFlight> flying_;
+  bool splits_backward_;
+  std::map<Key, std::vector<std::function<void()>>> delayed_;
   std::map<std::string, Issued> sends_;  // CPU: the last of each direction
   std::vector<Step> steps_;
   std::vector<Range> ranges_;

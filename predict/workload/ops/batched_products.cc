@@ -4,6 +4,19 @@
 
 namespace reprise {
 
+std::vector<Grad> WithGroupedGradient(Builder& b, const TensorDesc& input, Parameter& parameter,
+                                      const std::function<TensorDesc()>& of_weight) {
+  if (b.delayed == nullptr) {
+    return {{input, true}, {of_weight(), true}};
+  }
+  b.Delay([&b, &parameter, of_weight] {
+    const TensorDesc sum = of_weight();
+    b.out.parent = "torch::autograd::AccumulateGrad";
+    b.on_parameter(parameter, {sum, true});
+  });
+  return {{input, true}, {}};
+}
+
 Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends) {
   if (IsScaled(b, weight)) {
     return ScaledGroupedLinear(b, x, weight, ends);
@@ -24,8 +37,9 @@ Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc&
                     if (parameter->frozen) {
                       return std::vector<Grad>{{dx, true}, {}};
                     }
-                    const TensorDesc dw = product(b.Transposed(gradient), rows, parameter->shape);
-                    return std::vector<Grad>{{dx, true}, {dw, true}};
+                    return WithGroupedGradient(b, dx, *parameter, [=, &b] {
+                      return product(b.Transposed(gradient), rows, parameter->shape);
+                    });
                   });
 }
 

@@ -25,6 +25,10 @@ Var BatchedProduct(Builder& b, const Var& x, const Var& y, double scale = 0,
 // group ends.
 Var GroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends);
 
+// Gradients of a grouped product's input and weight; the weight's may be delayed.
+std::vector<Grad> WithGroupedGradient(Builder& b, const TensorDesc& input, Parameter& parameter,
+                                      const std::function<TensorDesc()>& of_weight);
+
 Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias);
 Var RmsNorm(Builder& b, const Var& x, Parameter& weight);
 

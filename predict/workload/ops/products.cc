@@ -154,6 +154,8 @@ struct LinearNeeds {
   }
 };
 
+constexpr const char* kAccumulate = "torch::autograd::AccumulateGrad";
+
 std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& results) {
   Builder& b = *needs.b;
   const TensorDesc given = *results[0].tensor;
@@ -179,6 +181,17 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
   if (needs.parameter->frozen) {
     return out;
   }
+  if (b.delayed != nullptr) {
+    if (needs.bias != nullptr) {
+      out[2] = {needs.BiasGradient(gradient), false};
+    }
+    b.Delay([needs, gradient] {
+      const TensorDesc sum = needs.WeightGradient(gradient);
+      needs.b->out.parent = kAccumulate;
+      needs.b->on_parameter(*needs.parameter, {sum, false});
+    });
+    return out;
+  }
   const auto weights = [needs, gradient, name](bool deliver) {
     Builder& builder = *needs.b;
     std::pair<TensorDesc, std::optional<TensorDesc>> sums;
@@ -190,7 +203,7 @@ std::vector<Grad> LinearBackward(const LinearNeeds& needs, std::vector<Grad>& re
     }
     builder.out.parent = name;
     if (deliver) {
-      builder.out.parent = "torch::autograd::AccumulateGrad";
+      builder.out.parent = kAccumulate;
       builder.on_parameter(*needs.parameter, {sums.first, false});
       if (sums.second) {
         builder.on_parameter(*needs.bias, {sums.second, false});

@@ -136,18 +136,19 @@ Var ScaledGroupedLinear(Builder& b, const Var& x, Parameter& weight, const Tenso
   const std::vector<std::int64_t> before = x.shape();
   const TensorDesc result = GroupedProduct(b, in, by.rows, ends, {before[0], weight.shape[1]});
   const ScaledTensor columns = by.columns;
-  const std::vector<std::int64_t> shape = weight.shape;
+  Parameter* const parameter = &weight;
   return b.Record(
       "ScaledGroupedLinearBackward", {x, Var{.parameter = &weight}}, result,
-      [&b, kept, columns, ends, before, shape, frozen](const TensorDesc& gradient) {
+      [&b, kept, columns, ends, before, parameter, frozen](const TensorDesc& gradient) {
         const ScaledTensor rows = ScaledRows(b, gradient, ScaledGradientType(b));
         if (frozen) {
           return std::vector<Grad>{{GroupedProduct(b, rows, columns, ends, before), true}, {}};
         }
         const ScaledTensor turned = ScaledColumns(b, gradient, rows);
         const TensorDesc dx = GroupedProduct(b, rows, columns, ends, before);
-        const TensorDesc dw = GroupedProduct(b, turned, kept, ends, shape);
-        return std::vector<Grad>{{dx, true}, {dw, true}};
+        return WithGroupedGradient(b, dx, *parameter, [=, &b] {
+          return GroupedProduct(b, turned, kept, ends, parameter->shape);
+        });
       });
 }
 
