@@ -62,7 +62,7 @@ Json JobJson(const Workload& of) {
   json["sequence"] = of.model.sequence;
   json["dtype"] = Name(of.model.dtype);
   REPRISE_ADD_FIELDS(json, of, fp8)
-  REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, cp, fsdp, shards, sequence_parallel,
+  REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, etp, cp, fsdp, shards, sequence_parallel,
                      distributed_optimizer)
   json["zero"] = of.layout.zero();
   json["cp_comm_type"] = Name(of.layout.cp_comm_type);

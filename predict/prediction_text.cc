@@ -43,6 +43,9 @@ std::string ClassesText(const MemoryPrediction& memory) {
 // "tp 8, pp 2, dp 4, sp".
 std::string LayoutText(const Layout& of) {
   std::string text = fmt::format("tp {}, pp {}, dp {}", of.tp, of.pp, of.dp);
+  if (of.etp > 0) {
+    text += fmt::format(", etp {}", of.etp);
+  }
   for (const auto& [name, size] : {std::pair("ep", of.ep), std::pair("cp", of.cp)}) {
     text += size > 1 ? fmt::format(", {} {}", name, size) : "";
   }

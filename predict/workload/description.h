@@ -137,6 +137,11 @@ REPRISE_NAMES(ContextComm, "p2p", "all_gather", "a2a");
 struct Layout {
   std::int64_t tp = 1, pp = 1, dp = 1, ep = 1, cp = 1;
   ContextComm cp_comm_type = ContextComm::kRing;
+  // Ranks that divide an expert's matrices (Megatron-LM's --expert-tensor-parallel-size): a stage's
+  // ranks are etp x ep x replicas of experts, in this order. Each rank sends its own tokens. 0:
+  // experts are divided as dense layers are, among data-parallel ranks, and tensor-parallel ranks
+  // send the same tokens.
+  std::int64_t etp = 0;
   bool fsdp = false, sequence_parallel = false;
   // FSDP: neighbouring data-parallel ranks that divide the parameters. Groups of them are replicas,
   // which sum their gradients (HSDP). 0: all of them divide, one replica.
@@ -152,6 +157,12 @@ struct Layout {
   bool reshard_root = true;                    // FSDP: embedding and head are gathered again, too
   std::vector<std::int64_t> layers_per_stage;  // of each stage in order; empty: equal
   [[nodiscard]] std::int64_t ranks() const { return tp * cp * dp * pp; }
+  // Experts have other ranks than dense layers.
+  [[nodiscard]] bool experts_apart() const { return ep > 1 || etp > 0; }
+  // Ranks with the same part of the same experts.
+  [[nodiscard]] std::int64_t expert_replicas() const {
+    return etp > 0 ? tp * cp * dp / (etp * ep) : cp * (dp / ep);
+  }
   [[nodiscard]] std::int64_t replicas() const { return shards > 0 ? dp / shards : 1; }
   // Stage of ZeRO (Rajbhandari et al. 2019, arXiv 1910.02054): what data-parallel ranks divide. 0:
   // nothing; 1: optimizer states; 2: gradients, too; 3: parameters, too.

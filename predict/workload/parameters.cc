@@ -18,7 +18,7 @@ bool UsesBuffers(const Workload& w) { return w.MixedPrecision() || w.layout.dist
 }  // namespace
 
 std::int64_t ParameterStore::Replicas(const Layout& layout, bool expert) {
-  return layout.cp * (expert ? layout.dp / layout.ep : layout.dp);
+  return expert ? layout.expert_replicas() : layout.cp * layout.dp;
 }
 
 ParameterStore::ParameterStore(const Workload& workload, Emitter& emitter,

@@ -22,14 +22,16 @@ def job_of(rng):
         model |= {"image": 8, "patch": 4, "channels": 3, "classes": 8 * tp}
     else:
         model |= {"vocab": 16 * tp, "sequence": 8 * cp * tp}
-    ep = 1
+    ep, etp = 1, None
     if family == "mixtral":
         ep = pick([n for n in (1, 2, 3, 4) if dp % n == 0])
         model |= {"experts": ep * pick([1, 2]), "top_k": 1}
+        etp = pick([None, None, 1, 2])
     micro, passes = pick([1, 1, 2]), pick([1, 2, 3, 4]) if chunks == 1 else pp * pick([1, 2])
     options = ["--tp", tp, "--pp", pp, "--dp", dp, "--cp", cp, "--ep", ep, "--micro-batch", micro,
                "--global-batch", micro * passes * dp, "--steps", pick([1, 1, 1, 2])]
     options += ["--schedule", schedule] if schedule else []
+    options += ["--etp", etp] if etp else []
     options += ["--cp-comm-type", pick(["p2p", "all_gather", "a2a"])] if cp > 1 else []
     options += ["--sp"] if tp > 1 and rng.random() < 0.4 else []
     options += pick([[], [], ["--fsdp"], ["--distributed-optimizer"]])

@@ -78,6 +78,8 @@ LAYOUTS = [
     ["llama-lora-small", "--tp", "1", "--fsdp", "--dp", "4", "--lora-targets", "q_proj,v_proj,up_proj"],
     ["gpt-small", "--lora", "4", "--lora-targets", "linear_proj"],
     ["mixtral-small", "--lora", "8", "--lora-targets", "linear_qkv,linear_proj"],
+    ["mixtral-small", "--tp", "2", "--sp", "--dp", "2", "--etp", "1", "--ep", "4"],
+    ["qwen3-moe-small", "--tp", "1", "--dp", "4", "--etp", "2", "--ep", "2"],
     ["gpt-small", "--tp", "1", "--pp", "4", "--micro-batch", "1", "--schedule", "zb-h1"],
     *([preset, "--tp", "1", "--pp", "1", "--dp", "1", "--ep", "1", "--cp", "4", "--cp-comm-type", comm, "--overlap", "none", *more]
       for preset, comm, *more in (("gpt-small", "p2p"), ("llama-small", "all_gather", "--recompute", "selective"), ("gpt-small", "a2a"))),

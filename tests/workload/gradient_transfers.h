@@ -65,12 +65,13 @@ inline void AddGradientTransfers(const Workload& w, std::int64_t width,
   for (std::int64_t stage = 0; stage < l.pp; ++stage) {
     const HeldElements of_rank = held(stage);
     reduce(of_rank.dense, l.dp * l.cp, "dp");
-    reduce(of_rank.experts, l.dp * l.cp / l.ep, "edp");
+    const std::int64_t ranks = l.tp * l.cp * l.dp;
+    reduce(of_rank.experts, l.etp > 0 ? ranks / (l.etp * l.ep) : l.dp * l.cp / l.ep, "edp");
   }
   if (w.model.tied_embeddings && l.pp > 1) {
     bytes[{"all_reduce", "embd"}] += 2 * stage_ranks * (w.model.vocab / l.tp) * w.model.hidden * 4;
   }
-  const bool all = l.distributed_optimizer || l.fsdp || l.ep > 1;
+  const bool all = l.distributed_optimizer || l.fsdp || l.ep > 1 || l.etp > 0;
   if ((all ? l.ranks() : l.tp * l.pp) > 1) {
     bytes[{"all_reduce", "norm"}] += l.ranks() * 4;
   }

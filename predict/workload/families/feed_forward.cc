@@ -9,10 +9,9 @@
 namespace reprise {
 namespace {
 
-// Up, and gate, to `inner` numbers in all; down.
-ExpertWeights NewBlock(Unit& unit, const Workload& w, std::int64_t inner) {
+// Up, and gate, to `own` numbers of this rank; down.
+ExpertWeights NewBlock(Unit& unit, const Workload& w, std::int64_t own) {
   const ModelShape& m = w.model;
-  const std::int64_t own = inner / w.layout.tp;
   const bool bias = m.ffn_bias.value_or(m.bias);
   return {NewLinear(unit, w, own * (m.gated_ffn ? 2 : 1), m.hidden, Division::kColumns, bias),
           NewLinear(unit, w, m.hidden, own, Division::kRows, bias)};
@@ -21,7 +20,8 @@ ExpertWeights NewBlock(Unit& unit, const Workload& w, std::int64_t inner) {
 class DenseBlock final : public LayerPart {
  public:
   DenseBlock(Unit& unit, const Workload& w)
-      : weights_(NewBlock(unit, w, w.model.dense_ffn > 0 ? w.model.dense_ffn : w.model.ffn)) {
+      : weights_(NewBlock(
+            unit, w, (w.model.dense_ffn > 0 ? w.model.dense_ffn : w.model.ffn) / w.layout.tp)) {
     const std::int64_t hidden = w.model.hidden;
     const std::int64_t rows = weights_.up.weight->shape[0];
     const auto of_columns = [&](std::string_view target, std::int64_t outputs) {
@@ -69,12 +69,14 @@ class ExpertBlock final : public LayerPart {
       router_.bias = NewOfRouter(unit, w, {m.experts});
     }
     const std::int64_t local = m.experts / w.layout.ep;
+    const std::int64_t ranks = w.layout.etp > 0 ? w.layout.etp : w.layout.tp;
     for (std::int64_t i = 0; i < (m.grouped_experts ? 1 : local); ++i) {
-      const ExpertWeights& made = experts_.emplace_back(NewBlock(unit, w, m.ffn));
+      const ExpertWeights& made = experts_.emplace_back(NewBlock(unit, w, m.ffn / ranks));
       for (Parameter* one : {made.up.weight, made.up.bias, made.down.weight, made.down.bias}) {
         if (one != nullptr) {
-          one->expert = w.layout.ep > 1;
+          one->expert = w.layout.experts_apart();
           one->tp_sum = false;
+          one->parts = one == made.down.bias ? 1 : ranks;
           if (m.grouped_experts) {
             one->shape.insert(one->shape.begin(), local);
           }
@@ -82,7 +84,7 @@ class ExpertBlock final : public LayerPart {
       }
     }
     if (m.shared_ffn > 0) {
-      shared_ = NewBlock(unit, w, m.shared_ffn);
+      shared_ = NewBlock(unit, w, m.shared_ffn / w.layout.tp);
       if (m.shared_gate) {
         shared_gate_ = NewOfRouter(unit, w, {1, m.hidden});
       }
@@ -98,6 +100,9 @@ class ExpertBlock final : public LayerPart {
 
  private:
   [[nodiscard]] Var Compute(Builder& b, const Var& x) {
+    if (b.layout().etp > 0) {
+      return ComputeOwnTokens(b, x);
+    }
     const Var n = EnterTensorParallel(b, x);
     const std::vector<std::int64_t> shape = n.shape();
     const Var rows = View(b, n, {n.tensor.elements / shape.back(), shape.back()});
@@ -113,8 +118,27 @@ class ExpertBlock final : public LayerPart {
   static Parameter* NewOfRouter(Unit& unit, const Workload& w, std::vector<std::int64_t> shape) {
     Parameter* const made = unit.NewParameter(std::move(shape));
     made->tp_sum = w.layout.tp > 1;
-    made->copies = w.layout.tp;
+    made->copies = w.layout.etp > 0 ? 1 : w.layout.tp;
     return made;
+  }
+  // Each rank sends its own tokens to the experts; what every token takes is divided as dense
+  // layers are.
+  [[nodiscard]] Var ComputeOwnTokens(Builder& b, const Var& x) {
+    const std::vector<std::int64_t> shape = x.shape();
+    const Var rows = View(b, x, {x.tensor.elements / shape.back(), shape.back()});
+    Var out = RouteThroughExperts(b, rows, router_, experts_);
+    if (shared_.up.weight != nullptr) {
+      Var all = ComputeModule(b, kSharedExperts, {x}, [&b, this](const std::vector<Var>& in) {
+        const Var n = EnterTensorParallel(b, in[0], true);
+        return LastLinear(b, UpAndActivation(b, n, shared_), shared_.down);
+      });
+      all = View(b, all, rows.shape());
+      if (shared_gate_ != nullptr) {
+        all = Multiply(b, all, Sigmoid(b, Linear(b, rows, *shared_gate_, nullptr)));
+      }
+      out = Add(b, out, all);
+    }
+    return View(b, out, shape);
   }
   [[nodiscard]] Var Shared(Builder& b, const Var& rows) {
     const Var out =

@@ -38,7 +38,8 @@ std::vector<std::int64_t> LanguageHiddenShape(const Workload& w) {
 // the heads; uneven experts get other numbers of tokens.
 std::int64_t LanguageVariant(const Workload& w, const Place& place) {
   const std::int64_t tokens = InnerSequence(w) * w.micro_batch;
-  const std::int64_t expert = EvenRouting(w, tokens) ? 0 : place.dp % w.layout.ep;
+  const bool alike = w.layout.etp > 0 || EvenRouting(w, tokens);  // etp: a rule
+  const std::int64_t expert = alike ? 0 : place.dp % w.layout.ep;
   const bool whole = w.layout.cp_comm_type == ContextComm::kAllToAll;
   return expert * w.layout.cp + (whole ? 0 : place.cp);
 }

@@ -140,6 +140,13 @@ Status CheckExpertsOf(const ModelShape& m) {
   return {};
 }
 
+// Whether tensor parallelism divides "ffn": not if it is of experts alone, which have their own.
+bool DividesFfn(const Workload& w) {
+  const ModelShape& m = w.model;
+  const bool dense = m.experts == 0 || m.dense_layers > 0 || m.experts_every > 1;
+  return w.layout.etp == 0 || (dense && m.dense_ffn == 0);
+}
+
 }  // namespace
 
 Status CheckTransformer(const Workload& w) {
@@ -150,7 +157,9 @@ Status CheckTransformer(const Workload& w) {
   constexpr std::string_view kTensor = "tensor parallelism";
   REPRISE_TRY(Divides(kTensor, l.tp, "attention heads", m.heads));
   REPRISE_TRY(Divides(kTensor, l.tp, "heads of keys and values", m.kv_heads));
-  REPRISE_TRY(Divides(kTensor, l.tp, "columns of the feed-forward block (\"ffn\")", m.ffn));
+  if (DividesFfn(w)) {
+    REPRISE_TRY(Divides(kTensor, l.tp, "columns of the feed-forward block (\"ffn\")", m.ffn));
+  }
   REPRISE_TRY(Divides(kTensor, l.tp, "columns of the dense layers (\"dense_ffn\")", m.dense_ffn));
   REPRISE_TRY(
       Divides(kTensor, l.tp, "columns of the shared experts (\"shared_ffn\")", m.shared_ffn));

@@ -175,11 +175,12 @@ TraceMetadata HeaderOf(const Workload& w, const Program& program, std::uint64_t 
 std::string SourceText(const Workload& w) {
   const Layout& l = w.layout;
   return fmt::format(
-      "reprise generate {}: tp {} cp {}{} dp {} pp {} ep {}{}{}, batch {} of {}, {}{}{}; no times",
+      "reprise generate {}: tp {} cp {}{} dp {} pp {} ep {}{}{}{}, batch {} of {}, {}{}{}; no "
+      "times",
       w.name, l.tp, l.cp,
       l.cp > 1 && l.cp_comm_type != ContextComm::kRing ? fmt::format(" by {}", Name(l.cp_comm_type))
                                                        : "",
-      l.dp, l.pp, l.ep,
+      l.dp, l.pp, l.ep, l.etp > 0 ? fmt::format(" etp {}", l.etp) : "",
       l.shards > 0 ? fmt::format(" fsdp {}", l.shards)
       : l.fsdp     ? " fsdp"
                    : "",

@@ -10,7 +10,7 @@ constexpr const char* kCaller = "Optimizer.step#Adam.step";
 constexpr double kRate = 1e-4;
 
 std::int64_t NormRanks(const Workload& w) {
-  const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.ep > 1;
+  const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.experts_apart();
   return sharded ? w.layout.ranks() : w.layout.tp * w.layout.pp;
 }
 

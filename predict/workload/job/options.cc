@@ -48,7 +48,7 @@ std::string AsOptions(const JobOptions& options, std::string message) {
   for (const auto& [field, option] :
        {std::pair("batch.global", "global-batch"), std::pair("batch.micro", "micro-batch"),
         std::pair("layout.tp", "tp"), std::pair("layout.pp", "pp"), std::pair("layout.dp", "dp"),
-        std::pair("layout.ep", "ep"), std::pair("layout.cp", "cp"),
+        std::pair("layout.ep", "ep"), std::pair("etp", "etp"), std::pair("layout.cp", "cp"),
         std::pair("sequence", "sequence"), std::pair("steps", "steps"), std::pair("zero", "zero"),
         std::pair("recompute_modules", "recompute-modules"),
         std::pair("recompute_layers", "recompute-layers"), std::pair("lora.rank", "lora"),
@@ -83,6 +83,7 @@ Status ApplyLayout(const JobOptions& options, Workload& w) {
   set(options.cp, l.cp);
   set(options.dp, l.dp);
   set(options.ep, l.ep);
+  set(options.etp, l.etp);
   if (options.cp_comm_type) {
     REPRISE_TRY(AsUsage(SetContextComm(*options.cp_comm_type, l)));
   }
@@ -184,6 +185,8 @@ std::span<const JobOption> AllJobOptions() {
       {"pp", kLayout, "stages of the pipeline", &F::pp},
       {"dp", kLayout, "data parallelism", &F::dp},
       {"ep", kLayout, "expert parallelism, among data-parallel ranks", &F::ep},
+      {"etp", kLayout,
+       "ranks that divide an expert's matrices, if others than tensor-parallel ranks", &F::etp},
       {"cp", kLayout, "context parallelism", &F::cp},
       {"cp-comm-type", kLayout,
        "context parallelism by p2p (a ring), all_gather (of keys and values) or a2a (heads "

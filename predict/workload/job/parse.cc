@@ -109,6 +109,7 @@ Status ReadLayout(const WorkloadJson& json, Layout& l) {
        Number("pp", l.pp),
        Number("dp", l.dp),
        Number("ep", l.ep),
+       Number("etp", l.etp),
        Number("cp", l.cp),
        Text("cp_comm_type", [&l](const std::string& text) { return SetContextComm(text, l); }),
        Flag("fsdp", l.fsdp),

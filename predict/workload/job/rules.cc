@@ -76,6 +76,7 @@ Status CheckSizes(const Workload& w) {
     REPRISE_TRY(InRange(name, size, 1, kMaxSize));
   }
   REPRISE_TRY(InRange("layout.shards", l.shards, 0, kMaxSize));
+  REPRISE_TRY(InRange("layout.etp", l.etp, 0, kMaxSize));
   REPRISE_TRY(InRange("recompute_layers", w.recompute_layers, 0, kMaxSize));
   for (const auto* list : {&m.tables, &m.bottom_mlp, &m.top_mlp}) {
     for (const std::int64_t size : *list) {
@@ -204,6 +205,7 @@ Status CheckFp8(const Workload& w) {
   const bool latent = m.LatentAttention();
   for (const auto& [name, size] :
        {std::pair("hidden", m.hidden), std::pair("ffn / tp", m.ffn / t),
+        std::pair("ffn / etp", w.layout.etp > 0 ? m.ffn / w.layout.etp : 0),
         std::pair("dense_ffn / tp", m.dense_ffn / t),
         std::pair("shared_ffn / tp", m.shared_ffn / t),
         std::pair("heads x head_size / tp", m.heads * m.head_size / t),
@@ -282,7 +284,7 @@ std::string StackOf(const Workload& w) {
   if (!w.model.fused_attention) {
     return "deepspeed";
   }
-  const bool divided = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.ep > 1 || l.zero() == 1;
+  const bool divided = l.tp > 1 || l.pp > 1 || l.cp > 1 || l.experts_apart() || l.zero() == 1;
   return divided && !l.fsdp ? "megatron-te" : "torch-eager";
 }
 

@@ -13,8 +13,8 @@ namespace reprise {
 namespace {
 
 // Of an option, and how far values are looked for.
-constexpr std::string_view kSizes[] = {"ranks", "tp",           "pp",          "dp",  "ep",
-                                       "cp",    "global-batch", "micro-batch", "lora"};
+constexpr std::string_view kSizes[] = {"ranks", "tp", "pp",           "dp",          "ep",
+                                       "etp",   "cp", "global-batch", "micro-batch", "lora"};
 constexpr std::size_t kMostValues = 4;
 constexpr std::int64_t kAllBelow = 256;  // every value up to it is tried
 constexpr std::int64_t kAround = 128;    // and so many on both sides of the given one

@@ -110,11 +110,14 @@ Issued GatherValues(Builder& b, Bucket& bucket, bool overlapped) {
 std::vector<GroupRole> DataGroups(const Workload& w) {
   std::vector<GroupRole> roles = {ByRule(w.layout, "dp", "DATA_PARALLEL_GROUP_WITH_CP",
                                          {kContextAxis, kExpertAxis, kReplicaAxis})};
-  if (w.layout.ep > 1) {
+  if (w.layout.etp > 0) {
+    roles.push_back(
+        ByRuleOfExperts(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP", {kOwnReplicaAxis}));
+  } else if (w.layout.ep > 1) {
     roles.push_back(
         ByRule(w.layout, "edp", "EXPERT_DATA_PARALLEL_GROUP", {kContextAxis, kReplicaAxis}));
   }
-  const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.ep > 1;
+  const bool sharded = w.layout.distributed_optimizer || w.layout.fsdp || w.layout.experts_apart();
   if (w.layout.shards > 0) {  // each replica has all of them
     roles.push_back(ByRule(w.layout, "norm", "GRADIENT_NORM_GROUP",
                            {kTensorAxis, kContextAxis, kExpertAxis, kStageAxis}));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/counted.h"
@@ -14,6 +15,9 @@ namespace reprise {
 namespace {
 
 constexpr const char* kExpertGroup = "ep";
+// Of `etp`: ranks that divide an expert, and all that share a rank's tokens.
+constexpr const char* kOwnTensorGroup = "etp";
+constexpr const char* kDispatchGroup = "ep_etp";
 
 std::int64_t Sum(const std::vector<std::int64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
@@ -52,6 +56,28 @@ Var ExchangeRows(Builder& b, const Var& x, const std::vector<std::int64_t>& sent
                   [exchange, sent, received](const TensorDesc& gradient) {
                     return std::vector<Grad>{{exchange(gradient, received, sent), true}};
                   });
+}
+
+// The rows of all ranks that divide an expert, and back: each rank's sum of its rows.
+TensorDesc GatheredRows(Builder& b, const TensorDesc& own) {
+  TensorDesc all = b.out.New(own.dtype, {own.shape[0] * b.layout().etp, own.shape[1]});
+  b.out.Wait(b.AllGather(kOwnTensorGroup, own, all));
+  return all;
+}
+TensorDesc ScatteredRows(Builder& b, const TensorDesc& all) {
+  TensorDesc own = b.out.New(all.dtype, {all.shape[0] / b.layout().etp, all.shape[1]});
+  b.out.Wait(b.ReduceScatter(kOwnTensorGroup, all, own));
+  return own;
+}
+Var GatherRows(Builder& b, const Var& x) {
+  b.Op("_GatherFromSequenceParallelRegion");
+  return b.Record("_GatherFromSequenceParallelRegionBackward", {x}, GatheredRows(b, x.tensor),
+                  [&b](const TensorDesc& gradient) { return Fresh(ScatteredRows(b, gradient)); });
+}
+Var ScatterRows(Builder& b, const Var& x) {
+  b.Op("_ReduceScatterToSequenceParallelRegion");
+  return b.Record("_ReduceScatterToSequenceParallelRegionBackward", {x}, ScatteredRows(b, x.tensor),
+                  [&b](const TensorDesc& gradient) { return Fresh(GatheredRows(b, gradient)); });
 }
 
 // 0, 1, … count - 1.
@@ -97,7 +123,8 @@ TensorDesc Argsort(Builder& b, const TensorDesc& keys, bool stable) {
 
 // How many tokens of each expert come from each rank.
 void ExchangeCounts(Builder& b, const TensorDesc& counts) {
-  const std::int64_t ranks = b.layout().ep;
+  const bool apart = b.layout().etp > 0;
+  const std::int64_t ranks = b.layout().ep * (apart ? b.layout().etp : 1);
   const std::string& how = b.model().count_exchange;
   const std::int64_t sizes = counts.shape[0];
   const auto sum = [&b](const TensorDesc& of, std::int64_t rows) {
@@ -114,14 +141,59 @@ void ExchangeCounts(Builder& b, const TensorDesc& counts) {
     sum(result, ranks);
   } else if (how == "all_gather") {
     const TensorDesc result = b.out.New(DType::kInt64, {ranks * sizes});
-    b.out.Wait(b.AllGather(kExpertGroup, counts, result));
+    b.out.Wait(b.AllGather(apart ? kDispatchGroup : kExpertGroup, counts, result));
     sum(counts, ranks);
     sum(result, ranks);
   }
 }
 
+Status CheckOwnTensorParallelism(const Workload& w) {
+  const Layout& l = w.layout;
+  const ModelShape& m = w.model;
+  if (m.experts == 0) {
+    return BadInput(fmt::format(
+        "expert tensor parallelism of {} (\"etp\") needs a model with experts; \"experts\" is 0",
+        l.etp));
+  }
+  if (l.tp > 1 && !l.sequence_parallel) {
+    return BadInput(
+        "expert tensor parallelism (\"etp\") sends each rank's own tokens to the experts: with "
+        "\"tp\" above 1 it needs \"sequence_parallel\"");
+  }
+  if (m.ffn % l.etp != 0) {
+    return BadInput(fmt::format(
+        "expert tensor parallelism of {} does not divide {} columns of an expert (\"ffn\")", l.etp,
+        m.ffn));
+  }
+  if (m.experts % l.ep != 0) {
+    return BadInput(fmt::format("expert parallelism of {} does not divide {}", l.ep,
+                                Counted(m.experts, "expert")));
+  }
+  if (l.tp * l.cp * l.dp % (l.etp * l.ep) != 0) {
+    return BadInput(fmt::format(
+        "etp {} x ep {} = {} does not divide the {} of a stage (tp {} x cp {} x dp {})", l.etp,
+        l.ep, l.etp * l.ep, Counted(l.tp * l.cp * l.dp, "rank"), l.tp, l.cp, l.dp));
+  }
+  const std::int64_t tokens = m.sequence / l.cp / (l.sequence_parallel ? l.tp : 1) * w.micro_batch;
+  if (!EvenRouting(w, tokens)) {
+    return BadInput(
+        fmt::format("expert tensor parallelism (\"etp\") takes experts with equal numbers of "
+                    "tokens: balanced routing, and {} experts that divide {} x top_k {} = {}",
+                    m.experts, Counted(tokens, "token"), m.top_k, tokens * m.top_k));
+  }
+  if (m.count_exchange == "all_to_all") {
+    return BadInput(
+        "expert tensor parallelism (\"etp\") gathers numbers of tokens: \"count_exchange\" is "
+        "all_gather or none");
+  }
+  return {};
+}
+
 Status CheckExperts(const Workload& w) {
   const Layout& l = w.layout;
+  if (l.etp > 0) {
+    return CheckOwnTensorParallelism(w);
+  }
   if (l.ep == 1 || !w.model.tables.empty()) {  // tables are divided in any number
     return {};
   }
@@ -151,14 +223,14 @@ TensorDesc OrderByExpert(Builder& b, const TensorDesc& counts, std::int64_t rows
   return Argsort(b, Owners(b, repeated, counts, rows), true);
 }
 
-// A rank's experts one after the other; `rows` of each.
+// A rank's experts one after the other; `rows` of each from each sender.
 Var ThroughEach(Builder& b, const Var& sorted, const std::vector<std::int64_t>& rows,
-                const std::vector<ExpertWeights>& experts) {
+                std::int64_t senders, const std::vector<ExpertWeights>& experts) {
   const std::int64_t held = sorted.shape()[0];
   std::vector<Var> results;
   std::int64_t at = 0;
   for (std::size_t expert = 0; expert < rows.size(); ++expert) {
-    const std::int64_t mine = rows[expert] * b.layout().ep;
+    const std::int64_t mine = rows[expert] * senders;
     if (mine > 0) {
       const Var part = mine == held ? sorted : Slice(b, sorted, 0, at, at + mine);
       const ExpertWeights& weights = experts[expert];
@@ -193,7 +265,15 @@ Parallelism ExpertParallel() {
   return {.name = "expert",
           .help = "experts divided among data-parallel ranks; tokens travel to them and back",
           .groups = [](const Workload& w) -> std::vector<GroupRole> {
-            return {ByRule(w.layout, kExpertGroup, "EXPERT_MODEL_PARALLEL_GROUP", {kExpertAxis})};
+            constexpr const char* kName = "EXPERT_MODEL_PARALLEL_GROUP";
+            if (w.layout.etp == 0) {
+              return {ByRule(w.layout, kExpertGroup, kName, {kExpertAxis})};
+            }
+            return {ByRuleOfExperts(w.layout, kExpertGroup, kName, {kOwnExpertAxis}),
+                    ByRuleOfExperts(w.layout, kOwnTensorGroup, "EXPERT_TENSOR_PARALLEL_GROUP",
+                                    {kOwnTensorAxis}),
+                    ByRuleOfExperts(w.layout, kDispatchGroup, "EXPERT_TENSOR_AND_MODEL_GROUP",
+                                    {kOwnTensorAxis, kOwnExpertAxis})};
           },
           .check = CheckExperts};
 }
@@ -209,7 +289,10 @@ Var RouteThroughExperts(Builder& b, const Var& x, const WeightAndBias& router,
   const std::int64_t k = model.top_k;
   const std::int64_t ranks = b.layout().ep;
   const std::int64_t local = model.experts / ranks;
-  const std::int64_t position = b.place.dp % ranks;
+  // With ranks of their own, experts get equal numbers.
+  const std::int64_t own_tensor = std::max<std::int64_t>(b.layout().etp, 1);
+  const std::int64_t position = b.layout().etp > 0 ? 0 : b.place.dp % ranks;
+  const std::int64_t senders = ranks * own_tensor;
   const std::vector<std::int64_t> counts = TokensOfExperts(b.workload, tokens, b.layer, b.batch);
   std::vector<std::int64_t> sent;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
@@ -225,7 +308,7 @@ Var RouteThroughExperts(Builder& b, const Var& x, const WeightAndBias& router,
                                            b.out.New(DType::kInt64, {model.experts}));
   // Padded to capacity, the sizes are known.
   const bool known = model.capacity_factor && !model.drop_tokens;
-  if (ranks > 1 && !known) {
+  if (senders > 1 && !known) {
     ExchangeCounts(b, per_expert);
   }
   const std::int64_t rows = Sum(sent);
@@ -239,20 +322,27 @@ Var RouteThroughExperts(Builder& b, const Var& x, const WeightAndBias& router,
   if (ranks > 1) {
     sorted = ExchangeRows(b, sorted, sent, received);
   }
-  const std::int64_t held = Sum(received);
+  if (own_tensor > 1) {
+    sorted = GatherRows(b, sorted);
+  }
+  const std::int64_t held = Sum(received) * own_tensor;
   TensorDesc by_expert;
-  if (ranks > 1 && local > 1) {
-    const TensorDesc sizes = b.out.New(DType::kInt64, {local * ranks});
-    b.out.Work("aten::repeat", Args(b.out.Part(per_expert, 0, {local}), Ints{ranks}), Args(sizes));
-    by_expert = OrderByExpert(b, sizes, held, local, ranks);
+  if (senders > 1 && local > 1) {
+    const TensorDesc sizes = b.out.New(DType::kInt64, {local * senders});
+    b.out.Work("aten::repeat", Args(b.out.Part(per_expert, 0, {local}), Ints{senders}),
+               Args(sizes));
+    by_expert = OrderByExpert(b, sizes, held, local, senders);
     sorted = IndexRows(b, sorted, by_expert);
   }
   const std::vector<std::int64_t> mine(counts.begin() + position * local,
                                        counts.begin() + (position + 1) * local);
   Var out = model.grouped_experts ? ThroughGroups(b, sorted, per_expert, experts[0])
-                                  : ThroughEach(b, sorted, mine, experts);
-  if (ranks > 1 && local > 1) {
+                                  : ThroughEach(b, sorted, mine, senders, experts);
+  if (senders > 1 && local > 1) {
     out = IndexRows(b, out, Argsort(b, by_expert, false));
+  }
+  if (own_tensor > 1) {
+    out = ScatterRows(b, out);
   }
   if (ranks > 1) {
     out = ExchangeRows(b, out, received, sent);

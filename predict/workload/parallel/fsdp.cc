@@ -138,7 +138,7 @@ Status CheckSharded(const Workload& w) {
     return BadInput(
         fmt::format("\"shards\" of {} does not divide data parallelism of {}", l.shards, l.dp));
   }
-  if (l.shards > 0 && l.ep > 1) {
+  if (l.shards > 0 && l.experts_apart()) {
     return BadInput(
         "\"shards\" and expert parallelism both divide neighbouring data-parallel ranks: leave one "
         "out");

@@ -45,4 +45,9 @@ inline constexpr std::size_t kTensorAxis = 0, kContextAxis = 1, kExpertAxis = 2,
 [[nodiscard]] GroupRole ByRule(const Layout& layout, std::string role, std::string description,
                                std::vector<std::size_t> axes, std::vector<std::int64_t> at = {});
 
+// The same of the mesh that experts with `etp` have: tensor, expert, replica, stage.
+inline constexpr std::size_t kOwnTensorAxis = 0, kOwnExpertAxis = 1, kOwnReplicaAxis = 2;
+[[nodiscard]] GroupRole ByRuleOfExperts(const Layout& layout, std::string role,
+                                        std::string description, std::vector<std::size_t> axes);
+
 }  // namespace reprise
