@@ -66,7 +66,7 @@ Json JobJson(const Workload& of) {
                      distributed_optimizer)
   json["zero"] = of.layout.zero();
   json["cp_comm_type"] = Name(of.layout.cp_comm_type);
-  REPRISE_ADD_FIELDS(json, of, global_batch, micro_batch)
+  REPRISE_ADD_FIELDS(json, of, global_batch, micro_batch, documents)
   json["micro_batches"] = of.micro_batches();
   REPRISE_ADD_FIELDS(json, of, schedule, virtual_stages)
   json["recompute"] = Name(of.recompute);

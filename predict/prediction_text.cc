@@ -219,11 +219,13 @@ std::string WhatIfText(const Prediction& of) {
 
 std::string JobSizeText(const Workload& job) {
   const bool language = job.model.vocab > 0;
-  return fmt::format("{}: {}{} a step, {}{}", ShownText(job.name),
-                     Counted(job.global_batch, language ? "sequence" : "sample"),
-                     language ? fmt::format(" of {}", Counted(job.model.sequence, "token")) : "",
-                     Name(job.model.dtype),
-                     job.fp8 == "none" ? "" : fmt::format(", products in FP8 ({})", job.fp8));
+  return fmt::format(
+      "{}: {}{}{} a step, {}{}", ShownText(job.name),
+      Counted(job.global_batch, language ? "sequence" : "sample"),
+      language ? fmt::format(" of {}", Counted(job.model.sequence, "token")) : "",
+      job.documents.empty() ? "" : fmt::format(" in {}", Counted(job.documents.size(), "document")),
+      Name(job.model.dtype),
+      job.fp8 == "none" ? "" : fmt::format(", products in FP8 ({})", job.fp8));
 }
 
 std::string PredictionText(const Prediction& of) {

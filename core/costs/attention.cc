@@ -35,6 +35,17 @@ std::optional<Cost> Attention(const OpCall& call) {
   const TensorDesc* q = places.Tensor(call, "q");
   const TensorDesc* k = places.Tensor(call, "k");
   const TensorDesc* v = places.Tensor(call, "v");
+  if (const std::vector<OpCall> sequences = PackedSequences(call); !sequences.empty()) {
+    Cost sum;
+    for (const OpCall& sequence : sequences) {
+      const auto cost = Attention(sequence);
+      if (!cost) {
+        return std::nullopt;
+      }
+      sum += *cost;
+    }
+    return sum;
+  }
   for (const TensorDesc* tensor : {q, k, v}) {
     if (tensor == nullptr || tensor->shape.size() != 4) {
       return std::nullopt;  // sequences packed in a row: their lengths are data

@@ -85,4 +85,57 @@ std::optional<std::int64_t> AttentionWindow(const OpCall& call) {
   return left < 0 ? 0 : static_cast<std::int64_t>(left) + 1;
 }
 
+namespace {
+
+// Tokens [first, first + count) of (tokens, heads, features), as a batch of one; of a logsumexp
+// (heads, tokens).
+TensorDesc SequenceOf(const TensorDesc& packed, std::int64_t first, std::int64_t count) {
+  TensorDesc one = packed;
+  const std::size_t dim = packed.shape.size() == 3 ? 0 : 1;
+  one.shape[dim] = count;
+  one.offset += first * packed.strides[dim];
+  one.elements = ElementCount(one.shape);
+  one.shape.insert(one.shape.begin(), 1);
+  one.strides.insert(one.strides.begin(), packed.shape[dim] * packed.strides[dim]);
+  return one;
+}
+
+ValueList SequencesOf(const ValueList& values, std::int64_t first, std::int64_t count) {
+  ValueList of = values;
+  for (Value& value : of) {
+    const TensorDesc* const tensor = value.AsTensor();
+    if (tensor != nullptr && (tensor->shape.size() == 2 || tensor->shape.size() == 3)) {
+      value = Value{SequenceOf(*tensor, first, count)};
+    }
+  }
+  return of;
+}
+
+}  // namespace
+
+std::vector<OpCall> PackedSequences(const OpCall& call) {
+  const ArgumentPlaces& places = ArgumentPlaces::Of(call.name);
+  const TensorDesc* const q = places.Tensor(call, "q");
+  const int at = places.At("absent");  // of the queries' starts
+  if (!places.Has("tokens_first") || q == nullptr || q->shape.size() != 3 || at < 0) {
+    return {};
+  }
+  const std::vector<std::int64_t> starts = places.Ints(call, "absent");
+  if (starts.size() < 2 || starts.front() != 0 || starts.back() != q->shape[0] ||
+      !std::ranges::is_sorted(starts)) {
+    return {};
+  }
+  std::vector<OpCall> sequences;
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const std::int64_t count = starts[i + 1] - starts[i];
+    OpCall one = {call.name, SequencesOf(call.inputs, starts[i], count),
+                  SequencesOf(call.outputs, starts[i], count)};
+    for (std::size_t place : {static_cast<std::size_t>(at), static_cast<std::size_t>(at) + 1}) {
+      one.inputs[place] = Value{NoneValue{}};
+    }
+    sequences.push_back(std::move(one));
+  }
+  return sequences;
+}
+
 }  // namespace reprise

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/value.h"
 
@@ -35,5 +36,10 @@ namespace reprise {
 // Keys that a query of a causal attention sees, its own position's among them; 0: all of them.
 // Nothing: a window that is none of these, as one that looks ahead.
 [[nodiscard]] std::optional<std::int64_t> AttentionWindow(const OpCall& call);
+
+// Of flash attention over sequences that are packed in a row, where the call has their starts as
+// numbers: one call each, as of a batch of one sequence. Empty: the call is none of these; captures
+// have a tensor there, whose values they do not record.
+[[nodiscard]] std::vector<OpCall> PackedSequences(const OpCall& call);
 
 }  // namespace reprise

@@ -68,6 +68,18 @@ WorkShape ShapeOfAttention(const OpCall& call) {
   const TensorDesc* const q = places.Tensor(call, "q");
   const TensorDesc* const k = places.Tensor(call, "k");
   constexpr std::size_t kDims = 4;
+  if (const std::vector<OpCall> sequences = PackedSequences(call); !sequences.empty()) {
+    // As many as there are, of their mean length.
+    WorkShape mean = ShapeOfAttention(sequences.front());
+    const auto count = static_cast<float>(sequences.size());
+    mean.m = static_cast<float>(q->shape[0]) / count;
+    mean.n = std::min(mean.n > 0 && AttentionWindow(call).value_or(0) > 0
+                          ? static_cast<float>(*AttentionWindow(call))
+                          : mean.m,
+                      mean.m);
+    mean.batch *= count;
+    return WithWork(mean);
+  }
   if (q == nullptr || k == nullptr || q->shape.size() != kDims || k->shape.size() != kDims) {
     return {};
   }

@@ -175,8 +175,9 @@ struct Layout {
 // How tokens choose experts.
 struct Routing {
   bool balanced = true;
-  double zipf = 0;         // exponent: the k-th expert gets a share of 1 / k^zipf
-  std::uint64_t seed = 0;  // which expert is the k-th, by layer and micro-batch
+  double zipf = 0;  // exponent: the k-th expert gets a share of 1 / k^zipf
+  // Which expert is the k-th, by layer and micro-batch; lengths of documents that are drawn.
+  std::uint64_t seed = 0;
   bool operator==(const Routing&) const = default;
 };
 
@@ -204,8 +205,13 @@ struct Workload {
   ModelShape model;
   Layout layout;
   std::int64_t global_batch = 0, micro_batch = 0;  // sequences, images or samples
-  std::string schedule = "1f1b";                   // predict/workload/schedule.cc
-  std::int64_t virtual_stages = 1;                 // of each rank: interleaved
+  // Tokens of the documents that are packed in each sequence, in order; a token sees those of its
+  // own document. Empty: a sequence is one.
+  std::vector<std::int64_t> documents;
+  // Their mean length, from which they are drawn (CompleteWorkload); 0: they are given, or none.
+  std::int64_t document_length = 0;
+  std::string schedule = "1f1b";    // predict/workload/schedule.cc
+  std::int64_t virtual_stages = 1;  // of each rank: interleaved
   // Recipe for products in 8 bits, in all layers but routers and the head
   // (predict/workload/ops/scaling.cc).
   std::string fp8 = "none";

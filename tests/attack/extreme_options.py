@@ -73,7 +73,7 @@ FORMS = {
     "--algo": ["ring,chunk={}", "ring,channels={}", "ring,node={}", "ring,from={}", "ring,members={}", "ring,hosts={}"], "--device-map": ["0:{}", "{}:0"], "--streams": ["{}/{}"],
     "--staging-chunk": ["{}MiB"], "--fail-if": ["time>{}"], "--memory": ["{}GiB"], "--prometheus": ["127.0.0.1:{}"],
     "--minbytes": ["{}G"], "--chunks": ["{}M"], "KEYS": ["micro-batch={}", "tp=1,{}", "x{}=1"], "RUN": ["a={}", "a=run,{}"],
-    "--layers-per-stage": ["{},1"], "--place": ["0@{}", "{}@0-1", "0@0-{}"], "--telemetry-library": ["nvml={}"],
+    "--layers-per-stage": ["{},1"], "--documents": ["{},1"], "--place": ["0@{}", "{}@0-1", "0@0-{}"], "--telemetry-library": ["nvml={}"],
 }
 
 

@@ -197,5 +197,29 @@ TEST(Attention, PackedSequencesAreEstimated) {
   EXPECT_GT(CostOf(call).bytes, 0);
 }
 
+TEST(Attention, PackedSequencesWhoseStartsAreNumbers) {
+  // Sequences of 5 and 3 tokens: 15 + 6 pairs of 2 heads.
+  const Value starts = {ValueList{I(0), I(5), I(8)}};
+  const auto row = [] { return D({8, 2, 4}); };
+  const OpCall forward = {"aten::_flash_attention_forward",
+                          {row(), row(), row(), starts, starts, I(5), I(5), F(0), B(true), B(false),
+                           N(), N(), N(), N(), N()},
+                          {row(), D({2, 8})}};
+  const double bytes = 4 * (4 * 64 + 16);
+  ExpectCost(forward, 2 * 21 * (4 * 4 + 5), bytes);
+  const OpCall backward = {"aten::_flash_attention_backward",
+                           {row(), row(), row(), row(), row(), D({2, 8}), starts, starts, I(5),
+                            I(5), F(0), B(true), N(), N(), N(), N(), N()},
+                           {row(), row(), row()}};
+  ExpectCost(backward, 2 * 21 * (10 * 4 + 5), 4 * (8 * 64 + 16));
+  const WorkShape shape = WorkShapeOf(forward);
+  EXPECT_EQ(shape.m, 4);
+  EXPECT_EQ(shape.batch, 2 * 2);
+  // Starts of other tokens say nothing.
+  OpCall wrong = forward;
+  wrong.inputs[3] = {ValueList{I(0), I(9)}};
+  EXPECT_FALSE(HasCostRule(wrong));
+}
+
 }  // namespace
 }  // namespace reprise

@@ -78,6 +78,7 @@ LAYOUTS = [
     ["llama-lora-small", "--tp", "1", "--fsdp", "--dp", "4", "--lora-targets", "q_proj,v_proj,up_proj"],
     ["gpt-small", "--lora", "4", "--lora-targets", "linear_proj"],
     ["mixtral-small", "--lora", "8", "--lora-targets", "linear_qkv,linear_proj"],
+    ["llama-small", "--micro-batch", "1", "--documents", "7,20,5", "--overlap", "none"],
     ["mixtral-small", "--tp", "2", "--sp", "--dp", "2", "--etp", "1", "--ep", "4"],
     ["qwen3-moe-small", "--tp", "1", "--dp", "4", "--etp", "2", "--ep", "2"],
     ["gpt-small", "--tp", "1", "--pp", "4", "--micro-batch", "1", "--schedule", "zb-h1"],
@@ -225,6 +226,24 @@ class Generate(program.ProgramTest):
                          {"rank": 8, "targets": ["linear_qkv", "linear_proj"], "dropout": 0})
         self.assertIn("rank 8 of linear_qkv, linear_proj", self.run_program(*predict).stdout)
         self.assertIsNone(self.run_json("predict", "llama-small", "--machine", "h100-hgx")["job"]["lora"])
+
+    def test_documents(self):
+        job = ["predict", "llama-small", "--machine", "h100-hgx", "--micro-batch", "1", "--sequence", "64"]
+        for options, message in ((["--documents", "32,16"], '"documents" add up to 48 tokens; a sequence has 64'),
+                                 (["--documents", "64", "--document-length", "9"], "give one of them"),
+                                 (["--documents", "64", "--micro-batch", "2"], "micro-batches of 1, not 2"),
+                                 (["--seed", "3"], "leave it out")):
+            self.assertIn(message, self.run_program(*job, *options, expect=2).stderr)
+        whole, halves = (self.run_json(*job, "--documents", lengths) for lengths in ("64", "32,32"))
+        self.assertEqual(whole["job"]["documents"], [64])
+        self.assertLess(halves["step_time_ns"], whole["step_time_ns"])
+        self.assertIn("of 64 tokens in 2 documents", self.run_program(*job, "--documents", "32,32").stdout)
+        drawn = [self.run_json(*job, "--document-length", "8", "--seed", seed)["job"]["documents"] for seed in ("1", "2")]
+        self.assertEqual([sum(lengths) for lengths in drawn], [64, 64])
+        self.assertNotEqual(*drawn)
+        rows = self.run_json("sweep", "llama-small", "documents=64,32+32", "--micro-batch", "1", "--sequence", "64", "--machine", "h100-hgx",
+                             "-o", self.dir / "sweep")["rows"]
+        self.assertEqual(len({row["step_time_ns"] for row in rows}), 2)
 
     def test_zero_is_one_choice(self):
         job = ["predict", "gpt-small", "--machine", "h100-hgx", "--tp", "1", "--pp", "1", "--dp", "4", "--global-batch", "32"]

@@ -2,6 +2,8 @@
 // hundred layouts of all families. Nothing here calls the generator's own arithmetic.
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -53,6 +55,14 @@ struct Form {
   [[nodiscard]] std::int64_t Parameters() const {
     return EmbeddingSize() + m.layers * LayerSize() + HeadSize();
   }
+  // A query and the keys of its own document, without a mask: of one sequence and head.
+  [[nodiscard]] std::int64_t Pairs() const {
+    std::int64_t pairs = 0;
+    for (const std::int64_t tokens : w.documents) {
+      pairs += tokens * tokens;
+    }
+    return w.documents.empty() ? m.sequence * m.sequence : pairs;
+  }
   // Forward: 2 × tokens × active matrix-product parameters + 4 s h a layer and token.
   [[nodiscard]] std::int64_t ModelFlops() const {
     const std::int64_t h = m.hidden;
@@ -60,7 +70,7 @@ struct Form {
     const std::int64_t ffn = m.experts > 0 ? h * m.experts + m.top_k * h * f : h * f;
     const std::int64_t layer = h * (h + 2 * h * m.kv_heads / m.heads) + h * h + ffn;
     const std::int64_t all = w.global_batch * m.sequence;
-    std::int64_t forward = 2 * all * m.layers * layer + 4 * all * m.sequence * h * m.layers;
+    std::int64_t forward = 2 * all * m.layers * layer + 4 * w.global_batch * Pairs() * h * m.layers;
     // Of images there is no gradient: the backward pass takes as many as the forward pass.
     std::int64_t patches = 0;
     if (vit) {
@@ -76,7 +86,7 @@ struct Form {
   [[nodiscard]] std::int64_t ExecutedFlops() const {
     const std::int64_t h = m.hidden;
     const std::int64_t all = w.global_batch * m.sequence;
-    const std::int64_t scores = 2 * all * m.sequence * h * m.layers;
+    const std::int64_t scores = 2 * w.global_batch * Pairs() * h * m.layers;
     const std::int64_t f = m.ffn * (m.gated_ffn ? 3 : 2);
     const std::int64_t layer = h * (h + 2 * h * m.kv_heads / m.heads) + h * h + h * f;
     std::int64_t sum = ModelFlops() + scores;
@@ -213,10 +223,13 @@ class Layouts {
   explicit Layouts(const char* family, std::optional<ContextComm> comm = {})
       : family_(family), comm_(comm) {}
   // A layout that keeps the rules; sizes are powers of two times small numbers.
-  Workload Next() {
+  Workload Next(const std::function<void(Workload&)>& change = {}) {
     Workload w;
     do {
       w = Draw();
+      if (change) {
+        change(w);
+      }
     } while (!CheckWorkload(w));
     return w;
   }
@@ -277,9 +290,9 @@ std::string Describe(const Workload& w) {
          std::string(Name(l.cp_comm_type));
 }
 
-void ExpectClosedForms(Layouts layouts) {
+void ExpectClosedForms(Layouts layouts, const std::function<void(Workload&)>& change = {}) {
   for (int i = 0; i < 80; ++i) {
-    const Workload w = layouts.Next();
+    const Workload w = layouts.Next(change);
     const auto summary = Generate({.workload = w});
     ASSERT_TRUE(summary) << summary.error().message;
     const Form form{w};
@@ -302,6 +315,23 @@ class ContextForms : public testing::TestWithParam<ContextComm> {};
 TEST_P(ContextForms, ParametersFlopsAndTransfersAreEqual) {
   for (const char* family : {"llama", "gpt"}) {
     ExpectClosedForms(Layouts(family, GetParam()));
+  }
+}
+
+TEST(Documents, FlopsAreThoseOfEach) {
+  for (const char* family : {"llama", "gpt"}) {
+    Layouts layouts(family, ContextComm::kAllToAll);
+    std::mt19937 random{29};
+    ExpectClosedForms(std::move(layouts), [&random](Workload& w) {
+      if (random() % 2 == 0) {
+        w.layout.cp = 1;
+      }
+      w.micro_batch = 1;
+      w.global_batch = 2 * w.layout.dp;
+      for (std::int64_t left = w.model.sequence; left > 0; left -= w.documents.back()) {
+        w.documents.push_back(std::min<std::int64_t>(left, 1 + random() % 20));
+      }
+    });
   }
 }
 

@@ -54,11 +54,15 @@ Workload Drawn(RandomJobs& jobs, ContextComm comm) {
 }
 
 // Pairs of a query and a key of one head and sequence, counted one by one.
-double PairsOfSequence(const ModelShape& m) {
+double PairsOfSequence(const Workload& w) {
+  const ModelShape& m = w.model;
   double pairs = 0;
-  for (std::int64_t query = 0; query < m.sequence; ++query) {
-    const std::int64_t keys = m.causal ? query + 1 : m.sequence;
-    pairs += static_cast<double>(m.window > 0 ? std::min(keys, m.window) : keys);
+  for (const std::int64_t tokens :
+       w.documents.empty() ? std::vector<std::int64_t>{m.sequence} : w.documents) {
+    for (std::int64_t query = 0; query < tokens; ++query) {
+      const std::int64_t keys = m.causal ? query + 1 : tokens;
+      pairs += static_cast<double>(m.window > 0 ? std::min(keys, m.window) : keys);
+    }
   }
   return pairs;
 }
@@ -74,7 +78,7 @@ TEST(ContextParallel, RanksShareWhatTheMaskLeaves) {
       const double each = 14 * static_cast<double>(m.head_size) + 10;
       const double ranks_of_layer = static_cast<double>(l.tp * l.cp * l.dp);
       const double layers = static_cast<double>(m.layers) / static_cast<double>(l.pp);
-      const double expected = PairsOfSequence(m) * static_cast<double>(w.global_batch * m.heads) *
+      const double expected = PairsOfSequence(w) * static_cast<double>(w.global_batch * m.heads) *
                               layers * each / ranks_of_layer;
       const std::vector<double> flops = AttentionFlopsOf(w);
       ASSERT_FALSE(flops.empty());
@@ -125,6 +129,58 @@ TEST(ContextParallel, KeepsTheActivationsOfARanksTokens) {
       }
     }
   }
+}
+
+// A token sees those of its own document.
+TEST(Documents, AttentionIsThatOfEach) {
+  RandomJobs jobs(31);
+  for (int i = 0; i < 60; ++i) {
+    const Workload w = jobs.Sound([&] {
+      Workload drawn = Drawn(jobs, ContextComm::kAllToAll);
+      drawn.layout.cp = jobs.OneOf({1, 2});
+      drawn.micro_batch = 1;
+      drawn.global_batch = 2 * drawn.layout.dp;
+      for (std::int64_t left = drawn.model.sequence; left > 0; left -= drawn.documents.back()) {
+        drawn.documents.push_back(std::min(left, jobs.OneOf({1, 3, 8, 30})));
+      }
+      return drawn;
+    });
+    const Layout& l = w.layout;
+    const double each = 14 * static_cast<double>(w.model.head_size) + 10;
+    const double expected = PairsOfSequence(w) *
+                            static_cast<double>(w.global_batch * w.model.heads * w.model.layers) *
+                            each / static_cast<double>(l.ranks());
+    for (const double of_class : AttentionFlopsOf(w)) {
+      ASSERT_NEAR(of_class / expected, 1, 1e-12) << w.documents.size() << " " << w.model.window;
+    }
+  }
+}
+
+TEST(Documents, AreDrawnByTheirMeanAndSeed) {
+  const auto drawn = [](std::int64_t mean, std::uint64_t seed) {
+    Workload w = *ReadWorkload("llama-small");
+    w.model.sequence = 1 << 20;
+    w.document_length = mean;
+    w.routing.seed = seed;
+    CompleteWorkload(w);
+    return w.documents;
+  };
+  const std::vector<std::int64_t> documents = drawn(1000, 1);
+  std::int64_t sum = 0;
+  double squares = 0;
+  for (const std::int64_t tokens : documents) {
+    sum += tokens;
+    squares += static_cast<double>(tokens) * static_cast<double>(tokens);
+  }
+  EXPECT_EQ(sum, 1 << 20);
+  EXPECT_THAT(documents, testing::Each(testing::Gt(0)));
+  // About 1049 of them: a mean is off by 3 % of itself, that of squares, 2 000 000, by 7 %.
+  const auto count = static_cast<double>(documents.size());
+  EXPECT_NEAR(static_cast<double>(sum) / count, 1000, 4 * 31);
+  EXPECT_NEAR(squares / count, 2e6, 4 * 0.07 * 2e6);
+  EXPECT_EQ(drawn(1000, 1), documents);
+  EXPECT_NE(drawn(1000, 2), documents);
+  EXPECT_EQ(drawn(1 << 30, 1).size(), 1);
 }
 
 TEST(ContextParallel, RanksOfA2aAreAlike) {

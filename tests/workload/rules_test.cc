@@ -125,6 +125,13 @@ std::string Fields(const std::string& fields, const std::string& rest = "") {
          fields + R"(}, "batch": {"global": 8, "micro": 1})" + rest + "}";
 }
 
+std::string Packed(const std::string& fields, const std::string& documents,
+                   const std::string& rest = "") {
+  return R"({"model": {"layers": 4, "hidden": 64, "heads": 4, "ffn": 128, "vocab": 64, "sequence": 32, )" +
+         fields + R"(}, "batch": {"global": 8, "micro": 1, "documents": )" + documents + "}" +
+         rest + "}";
+}
+
 INSTANTIATE_TEST_SUITE_P(
     TodaysModels, BrokenRules,
     testing::Values(
@@ -189,6 +196,13 @@ INSTANTIATE_TEST_SUITE_P(
                "needs \"mtp_layers\": 0"},
         Broken{Fields(R"("family": "llama")", R"(, "layout": {"dp": 4, "shards": 2})"),
                "\"shards\" is of \"fsdp\""},
+        Broken{Packed(R"("family": "llama")", "[16, 15]"),
+               "\"documents\" add up to 31 tokens; a sequence has 32"},
+        Broken{Packed(R"("family": "llama")", "[16, 16]", R"(, "layout": {"cp": 2})"),
+               "\"cp_comm_type\" a2a leaves them whole"},
+        Broken{Packed(R"("family": "gpt-oss", "experts": 4, "top_k": 2, "window": 8)", "[32]"),
+               "\"sinks\" is not known of it"},
+        Broken{Packed(R"("family": "llama")", "[16, 0, 16]"), "\"documents\" is 0"},
         Broken{Fields(R"("family": "llama")",
                       R"(, "layout": {"pp": 2, "dp": 2, "zero": 2}, "schedule": "zb-h1")"),
                "\"zero\" 2 scatters them within it"},

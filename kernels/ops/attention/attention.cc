@@ -140,6 +140,24 @@ Status RunOnHost(const AttentionCall& a, const HostBindings& memory) {
   return some ? RunAttentionOnHost(a, memory) : RunReference(a, memory);
 }
 
+Status RunPackedReference(const PackedAttention& packed, const HostBindings& memory) {
+  for (const AttentionCall& part : packed.parts) {
+    REPRISE_TRY(RunReference(part, memory));
+  }
+  return {};
+}
+Status RunPackedOnHost(const PackedAttention& packed, const HostBindings& memory) {
+  for (const AttentionCall& part : packed.parts) {
+    REPRISE_TRY(RunOnHost(part, memory));
+  }
+  return {};
+}
+void LowerPacked(const PackedAttention& packed, RowLowering& rows) {
+  for (const AttentionCall& part : packed.parts) {
+    LowerAttention(part, rows);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> MakeAttention() {
@@ -148,7 +166,9 @@ std::unique_ptr<Kernel> MakeAttention() {
        .program = "attention.cl",
        .samples = AttentionSamples,
        .tolerance = {5e-4, 5e-4}},
-      CallForm<AttentionCall>{ParseAttention, RunReference, LowerAttention, RunOnHost});
+      CallForm<AttentionCall>{ParseAttention, RunReference, LowerAttention, RunOnHost},
+      CallForm<PackedAttention>{ParsePackedAttention, RunPackedReference, LowerPacked,
+                                RunPackedOnHost});
 }
 
 }  // namespace reprise

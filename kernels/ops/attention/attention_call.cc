@@ -149,6 +149,19 @@ std::optional<AttentionCall> ParseAttention(const OpCall& call) {
   return a;
 }
 
+std::optional<PackedAttention> ParsePackedAttention(const OpCall& call) {
+  PackedAttention packed;
+  packed.calls = std::make_shared<const std::vector<OpCall>>(PackedSequences(call));
+  for (const OpCall& one : *packed.calls) {
+    auto part = ParseAttention(one);
+    if (!part) {
+      return std::nullopt;
+    }
+    packed.parts.push_back(std::move(*part));
+  }
+  return packed.parts.empty() ? std::nullopt : std::optional(std::move(packed));
+}
+
 double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h, std::int64_t i,
                      std::int64_t j) {
   if (a.dropout == 0) {

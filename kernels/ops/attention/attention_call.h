@@ -41,6 +41,14 @@ struct AttentionCall {
 // different lengths in one batch, windows that look ahead, queries that see no key, float64.
 [[nodiscard]] std::optional<AttentionCall> ParseAttention(const OpCall& call);
 
+// Sequences that are packed in a row: an attention each. The parts point into `calls`.
+struct PackedAttention {
+  std::shared_ptr<const std::vector<OpCall>> calls;
+  std::vector<AttentionCall> parts;
+};
+// Nothing: the call is none of these (PackedSequences), or one of its parts is none.
+[[nodiscard]] std::optional<PackedAttention> ParsePackedAttention(const OpCall& call);
+
 // What dropout multiplies the probability of query i and key j of a head with: drawn again in the
 // backward, by the output's storage.
 [[nodiscard]] double KeptByDropout(const AttentionCall& a, std::int64_t b, std::int64_t h,

@@ -155,6 +155,20 @@ void AddTokensFirstSamples(std::vector<OpCall>& calls) {
                       yes, none, none, none, left, right},
                      {many(5), many(12), many(12)}});
   }
+  {  // three sequences in a row
+    const auto row = [&] { return Value{s.Tensor(DType::kFloat32, {17, 3, 8})}; };
+    const Value row_q = row(), row_k = row(), row_v = row(), row_out = row();
+    const Value row_lse = {s.Tensor(DType::kFloat32, {3, 17})};
+    const Value starts = {ValueList{Int(0), Int(9), Int(10), Int(17)}};
+    calls.push_back({"aten::_flash_attention_forward",
+                     {row_q, row_k, row_v, starts, starts, nine, nine, zero, yes, no, none, none,
+                      none, none, none},
+                     {row_out, row_lse, none, none, none}});
+    calls.push_back({"aten::_flash_attention_backward",
+                     {row(), row_q, row_k, row_v, row_out, row_lse, starts, starts, nine, nine,
+                      zero, yes, none, none, none, none, none},
+                     {row(), row(), row()}});
+  }
   {  // several blocks of the host's, a window over two of them
     const auto large = [&] { return Value{s.Tensor(DType::kFloat32, {1, 150, 2, 4})}; };
     const Value large_q = large(), large_out = large();

@@ -115,7 +115,8 @@ Var HeadsFirst(Builder& b, const Var& x) {
 Var AttentionOfHeads(Builder& b, const Var& q, const Var& k, const Var& v, std::int64_t window,
                      Parameter* sinks) {
   const ModelShape& m = b.model();
-  const AttentionKind kind = {.causal = m.causal, .window = window, .sinks = sinks};
+  AttentionKind kind = {.causal = m.causal, .window = window, .sinks = sinks};
+  kind.packed = !b.workload.documents.empty();
   const auto core = [&b, kind](const std::vector<Var>& in) {
     return b.layout().cp > 1           ? ContextAttention(b, in[0], in[1], in[2], kind)
            : b.model().fused_attention ? FusedAttention(b, in[0], in[1], in[2], kind)

@@ -21,6 +21,9 @@ std::string WhyNoRouting(const JobOptions& /*options*/, const Workload& w) {
   return w.model.experts == 0 ? "says how tokens choose experts, and the model has none" : "";
 }
 std::string WhyNoSeed(const JobOptions& options, const Workload& w) {
+  if (w.document_length > 0) {
+    return "";
+  }
   if (std::string why = WhyNoRouting(options, w); !why.empty()) {
     return why;
   }
@@ -96,7 +99,7 @@ struct EffectOfOption {
 const std::vector<EffectOfOption>& AllEffects() {
   static const std::vector<EffectOfOption> effects = {
       {"routing", {}, WhyNoRouting},
-      {"seed", {"routing"}, WhyNoSeed},
+      {"seed", {"routing", "document-length"}, WhyNoSeed},
       {"sequence", {}, WhyNoSequence},
       {"recompute", {"cp", "cp-comm-type"}, WhyNoRecompute},
       {"cp-comm-type", {"cp"}, WhyNoContextComm},

@@ -206,6 +206,10 @@ std::span<const JobOption> AllJobOptions() {
       {"global-batch", kStep, "sequences, images or samples of a step", &F::global_batch},
       {"micro-batch", kStep, "those of one pass on one rank", &F::micro_batch},
       {"sequence", kStep, "tokens of a sequence", &F::sequence},
+      {"documents", kStep,
+       "tokens of the documents that are packed in each sequence, as in 512,3584", &F::documents},
+      {"document-length", kStep, "mean of such documents, whose lengths are drawn",
+       &F::document_length},
       {"steps", kStep, "steps to write", &F::steps},
       {"schedule", kStep,
        "gpipe, 1f1b, zb-h1 (zero bubble), or interleaved:V with V chunks a stage", &F::schedule},
@@ -235,7 +239,8 @@ std::span<const JobOption> AllJobOptions() {
        "or "
        "none",
        &F::stack},
-      {"seed", kStep, "of the routing, if that is not balanced", &F::seed, 0},
+      {"seed", kStep, "of the routing, if that is not balanced, and of drawn documents", &F::seed,
+       0},
   };
   return options;
 }
@@ -312,6 +317,15 @@ Result<Workload> DescribeJob(const JobOptions& options) {
   w.global_batch = options.global_batch.value_or(w.global_batch);
   w.micro_batch = options.micro_batch.value_or(w.micro_batch);
   w.model.sequence = options.sequence.value_or(w.model.sequence);
+  if (options.documents && options.document_length) {
+    return UsageError(
+        "--documents and --document-length both say what a sequence holds: give one of them");
+  }
+  if (options.documents) {
+    w.documents = *options.documents;
+    w.document_length = 0;
+  }
+  w.document_length = options.document_length.value_or(w.document_length);
   w.steps = options.steps.value_or(w.steps);
   w.routing.seed =
       static_cast<std::uint64_t>(options.seed.value_or(static_cast<std::int64_t>(w.routing.seed)));

@@ -19,8 +19,8 @@ namespace reprise {
 struct JobOptions {
   std::string what;  // a preset or a file
   std::optional<std::int64_t> ranks, tp, pp, dp, ep, etp, cp, global_batch, micro_batch, sequence,
-      steps, seed, shards, zero, recompute_layers, lora;
-  std::optional<std::vector<std::int64_t>> layers_per_stage;
+      steps, seed, shards, zero, recompute_layers, lora, document_length;
+  std::optional<std::vector<std::int64_t>> layers_per_stage, documents;
   std::optional<std::vector<std::string>> overlap, recompute_modules, lora_targets;
   std::optional<bool> fsdp, sp, distributed_optimizer;
   std::optional<std::string> schedule, recompute, dtype, fp8, routing, stack, name, cp_comm_type;

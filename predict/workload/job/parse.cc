@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "core/nearest.h"
 #include "core/parse_json.h"
 #include "core/shown_text.h"
+#include "core/split_mix.h"
 #include "predict/workload/families/family.h"
 #include "predict/workload/job/huggingface_config.h"
 #include "predict/workload/job/json_fields.h"
@@ -172,9 +174,17 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
        {"model", [&w](const WorkloadJson& value) { return ReadModel(value, w); }},
        {"layout", [&w](const WorkloadJson& value) { return ReadLayout(value, w.layout); }},
        {"batch",
-        [&w](const WorkloadJson& value) {
-          return ReadFields(value, "\"batch\"",
-                            {Number("global", w.global_batch), Number("micro", w.micro_batch)});
+        [&w](const WorkloadJson& value) -> Status {
+          if (value.is_object() && value.contains("documents") &&
+              value.contains("document_length")) {
+            return BadInput(
+                "\"documents\" and \"document_length\" both say what a sequence holds: give one of "
+                "them");
+          }
+          return ReadFields(
+              value, "\"batch\"",
+              {Number("global", w.global_batch), Number("micro", w.micro_batch),
+               Numbers("documents", w.documents), Number("document_length", w.document_length)});
         }},
        {"lora", [&w](const WorkloadJson& value) { return ReadLora(value, w); }},
        Text("schedule", [&w](const std::string& text) { return SetSchedule(text, w); }),
@@ -248,7 +258,30 @@ const std::vector<Preset>& BuiltinPresets() {
   return presets;
 }
 
+namespace {
+
+// Lengths of documents, independent of each other and exponentially distributed, one after the
+// other until the sequence is full. Its end cuts the last one.
+std::vector<std::int64_t> DrawDocuments(const Workload& w) {
+  std::vector<std::int64_t> documents;
+  std::uint64_t counter = w.routing.seed * 0x100000001b3;
+  for (std::int64_t left = w.model.sequence; left > 0; counter += kSplitMixStep) {
+    constexpr double kUnit = 0x1p-53;
+    const double draw = static_cast<double>(SplitMix(counter) >> 11) * kUnit;
+    const double length = std::ceil(-static_cast<double>(w.document_length) * std::log1p(-draw));
+    const double most = static_cast<double>(left);
+    documents.push_back(static_cast<std::int64_t>(std::clamp(length, 1.0, most)));
+    left -= documents.back();
+  }
+  return documents;
+}
+
+}  // namespace
+
 void CompleteWorkload(Workload& w) {
+  if (w.document_length > 0) {
+    w.documents = DrawDocuments(w);
+  }
   if (const ModelFamily* family = FindFamily(w.model.family); family != nullptr) {
     family->complete(w);
   }

@@ -188,6 +188,55 @@ Status CheckLanguageOnly(const ModelShape& m) {
   return {};
 }
 
+// Documents that are packed in a sequence.
+Status CheckDocuments(const Workload& w) {
+  const ModelShape& m = w.model;
+  REPRISE_TRY(InRange("document_length", w.document_length, 0, kMaxSize));
+  if (w.documents.empty()) {
+    return {};
+  }
+  if (w.documents.size() > CurrentInputLimits().layers) {
+    return BadInput(fmt::format("{} in a sequence; at most {} without --limits layers=…",
+                                Counted(w.documents.size(), "document"),
+                                CurrentInputLimits().layers));
+  }
+  if (!m.tables.empty() || m.patch > 0) {
+    return BadInput(
+        fmt::format("\"documents\" are of language models, and the family is {}", m.family));
+  }
+  std::int64_t sum = 0;
+  for (const std::int64_t tokens : w.documents) {
+    REPRISE_TRY(InRange("documents", tokens, 1, kMaxSize));
+    sum += tokens;
+    if (sum > m.sequence) {
+      break;
+    }
+  }
+  if (sum != m.sequence) {
+    return BadInput(fmt::format("\"documents\" add up to {}{} tokens; a sequence has {}", sum,
+                                sum > m.sequence ? " or more" : "", m.sequence));
+  }
+  if (w.micro_batch != 1) {
+    return BadInput(fmt::format(
+        "\"documents\" are packed in one sequence: micro-batches of 1, not {}", w.micro_batch));
+  }
+  if (!m.fused_attention || m.sinks || m.LatentAttention()) {
+    return BadInput(
+        fmt::format("attention of \"documents\" is fused, with equal sizes of keys and "
+                    "values; {} is not known of it",
+                    !m.fused_attention ? "\"fused_attention\": false"
+                    : m.sinks          ? "\"sinks\""
+                                       : "latent attention (\"kv_rank\")"));
+  }
+  if (w.layout.cp > 1 && w.layout.cp_comm_type != ContextComm::kAllToAll) {
+    return BadInput(
+        fmt::format("context parallelism by {} divides sequences into chunks, and \"documents\" "
+                    "into parts of any length; \"cp_comm_type\" a2a leaves them whole",
+                    Name(w.layout.cp_comm_type)));
+  }
+  return {};
+}
+
 Status CheckFp8(const Workload& w) {
   if (w.fp8 == "none") {
     return {};
@@ -319,6 +368,7 @@ Status CheckWorkload(const Workload& w) {
     REPRISE_TRY(parallelism.check(w));
   }
   REPRISE_TRY(CheckStages(w));
+  REPRISE_TRY(CheckDocuments(w));
   REPRISE_TRY(CheckFp8(w));
   REPRISE_TRY(CheckRecompute(w));
   REPRISE_TRY(CheckLora(w));

@@ -21,6 +21,24 @@ const std::vector<std::int64_t>& Shape(const Node& node, std::size_t i) {
   return node.inputs[i].AsTensor()->shape;
 }
 
+// Of sequences in a row, whose starts the call has: each query sees those of its own, or its
+// window.
+MatrixWork WorkOfPacked(const Node& node, bool backward) {
+  const std::size_t first = backward ? 1 : 0;
+  const auto& q = Shape(node, first);
+  const ValueList& starts = *node.inputs[backward ? 6 : 3].AsList();
+  const auto left = node.inputs[backward ? 15 : 11].AsNumber<std::int64_t>(q[0]);
+  std::int64_t pairs = 0;
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const std::int64_t tokens =
+        starts[i + 1].AsNumber<std::int64_t>(0) - starts[i].AsNumber<std::int64_t>(0);
+    pairs += tokens * std::min(tokens, left + 1);
+  }
+  const std::int64_t scores = 2 * pairs * q[1] * q[2];
+  const std::int64_t values = 2 * pairs * q[1] * Shape(node, first + 2)[2];
+  return backward ? MatrixWork{2 * (scores + values), scores} : MatrixWork{scores + values};
+}
+
 }  // namespace
 
 MatrixWork MatrixWorkOf(const Node& node, std::int64_t of_part) {
@@ -49,6 +67,9 @@ MatrixWork MatrixWorkOf(const Node& node, std::int64_t of_part) {
     const bool backward = name.ends_with("backward");
     const std::size_t first = backward ? 1 : 0;
     const auto& q = Shape(node, first);
+    if (q.size() == 3) {
+      return WorkOfPacked(node, backward);
+    }
     const std::size_t tokens = windowed ? 1 : 2;
     std::int64_t keys = Shape(node, first + 1)[tokens];
     if (windowed) {  // a query sees its window

@@ -40,16 +40,17 @@ constexpr FusedOperator kHost = {"aten::_scaled_dot_product_flash_attention_for_
 constexpr FusedOperator kCudnn = {"aten::_scaled_dot_product_cudnn_attention",
                                   "aten::_scaled_dot_product_cudnn_attention_backward",
                                   "ScaledDotProductCudnnAttentionBackward0"};
-// Has a window, and aligns the last query and key. Its tensors have tokens before heads.
+// Has a window, aligns the last query and key, and takes sequences in a row. Its tensors have
+// tokens before heads.
 constexpr FusedOperator kWindowed = {"aten::_flash_attention_forward",
                                      "aten::_flash_attention_backward", "FlashAttentionBackward0"};
 
 const FusedOperator& OperatorOf(const Builder& b, const TensorDesc& k, const TensorDesc& v,
                                 const AttentionKind& kind) {
-  return kind.window > 0 || kind.by_last    ? kWindowed
-         : !b.out.cuda()                    ? kHost
-         : k.shape.back() == v.shape.back() ? kFlash
-                                            : kCudnn;
+  return kind.window > 0 || kind.by_last || kind.packed ? kWindowed
+         : !b.out.cuda()                                ? kHost
+         : k.shape.back() == v.shape.back()             ? kFlash
+                                                        : kCudnn;
 }
 
 TensorDesc HeadsAndTokensSwapped(Builder& b, const TensorDesc& t) {
@@ -67,6 +68,47 @@ Value RightOf(const AttentionKind& kind) {
   return kind.window > 0 ? ToValue(0) : ToValue(kNoValue);
 }
 
+// What sequences in a row take in place of a batch: (tokens, heads, features), and where each of
+// them starts, which a capture has as a tensor.
+TensorDesc InRow(Builder& b, const TensorDesc& t) {
+  return b.out.Host("aten::squeeze", Args(t, 0),
+                    b.out.Alias(t, {t.shape[2], t.shape[1], t.shape[3]},
+                                {t.strides[2], t.strides[1], t.strides[3]}, t.offset));
+}
+Ints StartsOfDocuments(const Workload& w) {
+  Ints starts = {0};
+  for (const std::int64_t tokens : w.documents) {
+    starts.push_back(starts.back() + tokens);
+  }
+  return starts;
+}
+AttentionResult PackedForward(Builder& b, const TensorDesc& q, const TensorDesc& k,
+                              const TensorDesc& v, const AttentionKind& kind) {
+  const Ints starts = StartsOfDocuments(b.workload);
+  const std::int64_t longest = *std::ranges::max_element(b.workload.documents);
+  AttentionResult result{DenseLike(b, q), b.out.New(DType::kFloat32, {q.shape[1], q.shape[2]})};
+  const TensorDesc out = InRow(b, result.out);
+  b.out.Work(kWindowed.forward,
+             Args(InRow(b, q), InRow(b, k), InRow(b, v), starts, starts, longest, longest,
+                  b.model().dropout, kind.causal, false, kNoValue, LeftOf(kind), RightOf(kind),
+                  kNoValue, kNoValue),
+             Args(out, result.lse, kNoValue, kNoValue, kNoValue));
+  return result;
+}
+std::vector<TensorDesc> PackedBackward(Builder& b, const TensorDesc& gradient, const TensorDesc& q,
+                                       const TensorDesc& k, const TensorDesc& v,
+                                       const AttentionResult& forward, const AttentionKind& kind) {
+  const Ints starts = StartsOfDocuments(b.workload);
+  const std::int64_t longest = *std::ranges::max_element(b.workload.documents);
+  std::vector<TensorDesc> out = {DenseLike(b, q), DenseLike(b, k), DenseLike(b, v)};
+  b.out.Work(kWindowed.backward,
+             Args(InRow(b, gradient), InRow(b, q), InRow(b, k), InRow(b, v), InRow(b, forward.out),
+                  forward.lse, starts, starts, longest, longest, b.model().dropout, kind.causal,
+                  kNoValue, kNoValue, kNoValue, LeftOf(kind), RightOf(kind)),
+             Args(InRow(b, out[0]), InRow(b, out[1]), InRow(b, out[2])));
+  return out;
+}
+
 // The output: as the queries, with the values' features.
 TensorDesc NewOutput(Builder& b, const TensorDesc& q, const TensorDesc& v) {
   TensorDesc like = q;
@@ -78,6 +120,9 @@ TensorDesc NewOutput(Builder& b, const TensorDesc& q, const TensorDesc& v) {
 
 AttentionResult FusedAttentionForward(Builder& b, const TensorDesc& q, const TensorDesc& k,
                                       const TensorDesc& v, const AttentionKind& kind) {
+  if (kind.packed) {
+    return PackedForward(b, q, k, v, kind);
+  }
   AttentionResult result{NewOutput(b, q, v),
                          b.out.New(DType::kFloat32, {q.shape[0], q.shape[1], q.shape[2]})};
   const double p = b.model().dropout;
@@ -108,6 +153,9 @@ std::vector<TensorDesc> FusedAttentionBackward(Builder& b, const TensorDesc& gra
                                                const TensorDesc& q, const TensorDesc& k,
                                                const TensorDesc& v, const AttentionResult& forward,
                                                const AttentionKind& kind) {
+  if (kind.packed) {
+    return PackedBackward(b, gradient, q, k, v, forward, kind);
+  }
   std::vector<TensorDesc> out = {DenseLike(b, q), DenseLike(b, k), DenseLike(b, v)};
   const ValueList results = Args(out[0], out[1], out[2]);
   const double p = b.model().dropout;

@@ -101,6 +101,7 @@ struct AttentionKind {
   Parameter* sinks = nullptr;  // null: none
   // The last query and key are aligned; else the first ones. Of fewer queries than keys.
   bool by_last = false;
+  bool packed = false;  // Workload::documents, in a batch of one sequence
 };
 Var FusedAttention(Builder& b, const Var& q, const Var& k, const Var& v, const AttentionKind& kind);
 // Its two halves, for attention in parts.
