@@ -61,7 +61,7 @@ Json JobJson(const Workload& of) {
   REPRISE_ADD_FIELDS(json, of, name)
   json["sequence"] = of.model.sequence;
   json["dtype"] = Name(of.model.dtype);
-  REPRISE_ADD_FIELDS(json, of, fp8)
+  REPRISE_ADD_FIELDS(json, of, fp8, fp8_param_gather)
   REPRISE_ADD_FIELDS(json, of.layout, tp, pp, dp, ep, etp, cp, fsdp, shards, sequence_parallel,
                      distributed_optimizer)
   json["zero"] = of.layout.zero();

@@ -225,7 +225,9 @@ std::string JobSizeText(const Workload& job) {
       language ? fmt::format(" of {}", Counted(job.model.sequence, "token")) : "",
       job.documents.empty() ? "" : fmt::format(" in {}", Counted(job.documents.size(), "document")),
       Name(job.model.dtype),
-      job.fp8 == "none" ? "" : fmt::format(", products in FP8 ({})", job.fp8));
+      job.fp8 == "none" ? ""
+                        : fmt::format(", products in FP8 ({}){}", job.fp8,
+                                      job.fp8_param_gather ? ", gathered in FP8" : ""));
 }
 
 std::string PredictionText(const Prediction& of) {

@@ -215,6 +215,9 @@ struct Workload {
   // Recipe for products in 8 bits, in all layers but routers and the head
   // (predict/workload/ops/scaling.cc).
   std::string fp8 = "none";
+  // Matrices of such products are stored in 8 bits, and the distributed optimizer gathers them so
+  // (Megatron-LM's --fp8-param-gather).
+  bool fp8_param_gather = false;
   std::optional<Lora> lora;  // none: all parameters are trained
   Recompute recompute = Recompute::kNone;
   // Selective: parts of each layer (kRecomputeModules), in this order; empty: core_attn.

@@ -74,61 +74,72 @@ void ParameterStore::MakeBuckets() {
            : workload_.layout.divided_gradients              ? kDividedBucketElements
                                                              : std::int64_t{1} << 62;
   }
-  // Gradients come in reverse, so that buckets fill from the end.
   for (const bool expert : {false, true}) {
-    bool open = false;
-    for (std::size_t i = units.size(); i-- > 0;) {
-      Unit& unit = *units[i];
-      bool any = false;
-      for (Parameter& parameter : unit.parameters) {
-        any = any || (parameter.expert == expert && !parameter.frozen);
-      }
-      if (!any) {
-        continue;
-      }
-      // The chunks of a stage have their backward passes at different times.
-      const bool other_chunk = open && workload_.layout.divided_gradients &&
-                               chunks_[buckets.back().units.back()] != chunks_[i];
-      if (!open || other_chunk) {
-        buckets.push_back({.expert = expert});
-        open = true;
-      }
-      Bucket& bucket = buckets.back();
-      bucket.units.push_back(i);
-      for (Parameter& parameter : unit.parameters) {
-        if (parameter.expert == expert && !parameter.frozen) {
-          bucket.parameters.push_back(&parameter);
-          bucket.elements += parameter.elements();
-        }
-      }
-      open = bucket.elements < most;
+    for (const bool eight : {false, true}) {
+      FillBuckets(expert, eight, most);
     }
   }
   for (Bucket& bucket : buckets) {
-    const std::int64_t replicas = Replicas(workload_.layout, bucket.expert);
-    if (workload_.layout.distributed_optimizer) {
-      bucket.elements = RoundUp(bucket.elements, replicas);
+    PlaceBucket(bucket);
+  }
+}
+
+// Gradients come in reverse, so that buckets fill from the end.
+void ParameterStore::FillBuckets(bool expert, bool eight, std::int64_t most) {
+  const auto belongs = [this, expert, eight](const Parameter& parameter) {
+    const bool in_eight = workload_.fp8_param_gather && parameter.scaled;
+    return parameter.expert == expert && in_eight == eight && !parameter.frozen;
+  };
+  bool open = false;
+  for (std::size_t i = units.size(); i-- > 0;) {
+    Unit& unit = *units[i];
+    if (std::ranges::none_of(unit.parameters, belongs)) {
+      continue;
     }
-    const bool buffers = UsesBuffers(workload_);
-    if (buffers) {
-      bucket.values = out_.New(workload_.model.dtype, {bucket.elements}, StorageUse::kParameter);
+    // The chunks of a stage have their backward passes at different times.
+    const bool other_chunk = open && workload_.layout.divided_gradients &&
+                             chunks_[buckets.back().units.back()] != chunks_[i];
+    if (!open || other_chunk) {
+      buckets.push_back({.expert = expert, .eight = eight});
+      open = true;
     }
-    bucket.divided = workload_.layout.divided_gradients && replicas > 1;
-    if (buffers || replicas > 1) {
-      bucket.gradients =
-          out_.New(workload_.GradientType(), {bucket.elements / (bucket.divided ? replicas : 1)},
-                   StorageUse::kGradient);
-    }
-    std::int64_t at = 0;
-    for (Parameter* parameter : bucket.parameters) {
-      parameter->value =
-          buffers ? out_.Part(bucket.values, at, parameter->shape)
-                  : out_.New(workload_.model.dtype, parameter->shape, StorageUse::kParameter);
-      if (bucket.gradients.IsDefined() && !bucket.divided) {
-        parameter->gradient = out_.Part(bucket.gradients, at, parameter->shape);
+    Bucket& bucket = buckets.back();
+    bucket.units.push_back(i);
+    for (Parameter& parameter : unit.parameters) {
+      if (belongs(parameter)) {
+        bucket.parameters.push_back(&parameter);
+        bucket.elements += parameter.elements();
       }
-      at += parameter->elements();
     }
+    open = bucket.elements < most;
+  }
+}
+
+void ParameterStore::PlaceBucket(Bucket& bucket) {
+  const std::int64_t replicas = Replicas(workload_.layout, bucket.expert);
+  if (workload_.layout.distributed_optimizer) {
+    bucket.elements = RoundUp(bucket.elements, replicas);
+  }
+  const bool buffers = UsesBuffers(workload_);
+  if (buffers) {
+    bucket.values = out_.New(bucket.eight ? DType::kFloat8E4M3 : workload_.model.dtype,
+                             {bucket.elements}, StorageUse::kParameter);
+  }
+  bucket.divided = workload_.layout.divided_gradients && replicas > 1;
+  if (buffers || replicas > 1) {
+    bucket.gradients =
+        out_.New(workload_.GradientType(), {bucket.elements / (bucket.divided ? replicas : 1)},
+                 StorageUse::kGradient);
+  }
+  std::int64_t at = 0;
+  for (Parameter* parameter : bucket.parameters) {
+    parameter->value =
+        buffers ? out_.Part(bucket.values, at, parameter->shape)
+                : out_.New(workload_.model.dtype, parameter->shape, StorageUse::kParameter);
+    if (bucket.gradients.IsDefined() && !bucket.divided) {
+      parameter->gradient = out_.Part(bucket.gradients, at, parameter->shape);
+    }
+    at += parameter->elements();
   }
 }
 

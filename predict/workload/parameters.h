@@ -40,6 +40,7 @@ struct Bucket {
   std::vector<Parameter*> parameters;
   std::vector<std::size_t> units;
   bool expert = false;
+  bool eight = false;            // values in 8 bits
   std::int64_t elements = 0;     // a multiple of the shards
   TensorDesc values, gradients;  // of all, one after the other; undefined: apart
   std::size_t units_left = 0;    // whose gradients are still to come
@@ -111,6 +112,8 @@ class ParameterStore {
  private:
   void PlaceFrozen();
   void MakeBuckets();
+  void FillBuckets(bool expert, bool eight, std::int64_t most);
+  void PlaceBucket(Bucket& bucket);
   void MakeShards();
   void MakeItems();
 

@@ -162,6 +162,12 @@ struct LayerForm {
     return 3 * forward;
   }
 
+  // Matrices of a dense model's layer that a rank has.
+  [[nodiscard]] std::int64_t Matrices() const {
+    return (h * (m.heads + 2 * m.kv_heads) * m.head_size + m.heads * m.head_size * h +
+            (m.gated_ffn ? 3 : 2) * h * m.ffn) /
+           t;
+  }
   [[nodiscard]] std::int64_t StageOf(std::int64_t layer) const { return layer / (m.layers / l.pp); }
   [[nodiscard]] Elements OnRank(std::int64_t stage) const {
     Elements sum;

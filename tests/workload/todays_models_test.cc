@@ -139,6 +139,45 @@ TEST_P(TodaysModels, ParametersFlopsAndTransfersAreEqual) {
 INSTANTIATE_TEST_SUITE_P(All, TodaysModels, testing::ValuesIn(kKinds),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// The distributed optimizer gathers matrices in a byte a number, and takes the largest number of
+// each from all ranks; they are stored so.
+TEST(ParametersInEightBits, AreGatheredInBytes) {
+  RandomJobs jobs(41);
+  for (int i = 0; i < 60; ++i) {
+    const Workload w = jobs.Sound([&] {
+      Workload drawn = jobs.Of(R"("family": "llama", "kv_heads": 4, "dtype": "bfloat16")");
+      drawn.model.dtype = DType::kBFloat16;
+      drawn.layout.dp = jobs.OneOf({2, 4});
+      drawn.layout.distributed_optimizer = true;
+      drawn.fp8 = jobs.OneOf({0, 1}) == 0 ? "delayed" : "tensorwise";
+      drawn.fp8_param_gather = true;
+      drawn.overlap.param = jobs.OneOf({0, 1}) == 1;
+      CompleteWorkload(drawn);
+      return drawn;
+    });
+    Workload other = w;
+    other.fp8_param_gather = false;
+    const auto eight = Generate({.workload = w});
+    const auto sixteen = Generate({.workload = other});
+    ASSERT_TRUE(eight) << eight.error().message;
+    ASSERT_TRUE(sixteen) << sixteen.error().message;
+    const LayerForm form{w};
+    ASSERT_EQ(eight->parameters, form.Parameters());
+    ASSERT_EQ(eight->model_flops, sixteen->model_flops);
+    TransferBytes expected = BytesOf(*sixteen);
+    const std::int64_t layers = w.model.layers;
+    expected[{"all_gather", "dp"}] -= form.stage_ranks * layers * form.Matrices();
+    // Four matrices a layer: queries, keys and values in one, gate and up in one.
+    expected[{"all_reduce", "dp"}] += form.stage_ranks * layers * 4 * 4;
+    ASSERT_EQ(BytesOf(*eight), expected);
+    for (std::size_t stage = 0; stage < eight->memory.size(); ++stage) {
+      ASSERT_EQ(sixteen->memory[stage].bytes.parameters - eight->memory[stage].bytes.parameters,
+                layers / w.layout.pp * form.Matrices());
+      ASSERT_EQ(sixteen->memory[stage].bytes.optimizer, eight->memory[stage].bytes.optimizer);
+    }
+  }
+}
+
 // A layer that predicts one more token: its own matrices and norms, and each pass of the head
 // again.
 TEST(TodaysModelPresets, FurtherTokens) {

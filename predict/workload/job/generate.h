@@ -22,6 +22,8 @@ namespace reprise {
 [[nodiscard]] Status CheckWorkload(const Workload& workload);
 // Its part about low-rank adapters.
 [[nodiscard]] Status CheckLora(const Workload& workload);
+// Its part about products in 8 bits.
+[[nodiscard]] Status CheckFp8(const Workload& workload);
 
 // Sets num_ops and tensor_bytes of a work node; it may change nothing else. None: unknown.
 using NodeCosts = std::function<void(Node& node)>;

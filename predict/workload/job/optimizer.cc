@@ -1,7 +1,9 @@
 // Gradient norm, clipping, Adam and SGD.
+#include <limits>
 #include <vector>
 
 #include "predict/workload/job/program.h"
+#include "predict/workload/ops/scaling.h"
 
 namespace reprise {
 namespace {
@@ -82,6 +84,44 @@ void StepAtOnce(Builder& b, const std::vector<Optimized>& items,
                   decoupled ? 0.1 : 0, 1e-8, false, false, kNoValue, kNoValue));
 }
 
+// Stores masters in 8 bits as Transformer Engine's cast_master_weights_to_fp8: each rank has parts
+// of matrices, of whose largest numbers all replicas take the largest. Scales of this step follow
+// from these; delayed ones are known before, and the numbers are for later.
+void StoreInEight(Builder& b, ParameterStore& store, const std::vector<Optimized>& items,
+                  bool expert) {
+  Tensors values, masters, norms;
+  std::int64_t matrices = 0;
+  for (std::size_t i = 0; i < store.buckets.size(); ++i) {  // an item each
+    if (store.buckets[i].eight && store.buckets[i].expert == expert) {
+      values.push_back(items[i].value);
+      masters.push_back(items[i].master);
+      norms.push_back(b.out.New(DType::kFloat32, {}));
+      matrices += static_cast<std::int64_t>(store.buckets[i].parameters.size());
+    }
+  }
+  if (values.empty()) {
+    return;
+  }
+  const bool delayed = !FindScalingRecipe(b.workload.fp8)->looks_first;
+  if (delayed) {
+    b.out.InPlace("aten::_foreach_copy_", values, masters, false);
+  }
+  b.out.Work("aten::_foreach_norm",
+             Args(masters, std::numeric_limits<double>::infinity(), kNoValue), Args(norms));
+  const auto count = static_cast<std::int64_t>(norms.size());
+  const TensorDesc found =
+      b.out.Work("aten::stack", Args(norms, 0), b.out.New(DType::kFloat32, {count}));
+  const TensorDesc largest = b.Zeros(DType::kFloat32, {matrices});
+  b.out.InPlace("aten::copy_", b.out.Part(largest, 0, {count}), found, false);
+  if (ParameterStore::Replicas(b.layout(), expert) > 1) {
+    b.out.Wait(
+        b.AllReduce(ParameterStore::ReplicaGroup(expert), largest, false, {}, ReduceOp::kMax));
+  }
+  if (!delayed) {
+    b.out.InPlace("aten::_foreach_copy_", values, masters, false);
+  }
+}
+
 }  // namespace
 
 void RunOptimizer(Builder& b, ParameterStore& store) {
@@ -111,12 +151,17 @@ void RunOptimizer(Builder& b, ParameterStore& store) {
   Tensors values, masters;
   for (const Optimized& item : used) {
     if (item.master.IsDefined()) {
-      values.push_back(item.value);
-      masters.push_back(item.master);
+      if (SizeOf(item.value.dtype) > 1) {
+        values.push_back(item.value);
+        masters.push_back(item.master);
+      }
     }
   }
   if (!values.empty()) {
     b.out.InPlace("aten::_foreach_copy_", values, masters, false);
+  }
+  for (const bool expert : {false, true}) {
+    StoreInEight(b, store, items, expert);
   }
 }
 

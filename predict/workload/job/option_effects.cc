@@ -49,6 +49,11 @@ std::string WhyNoContextComm(const JobOptions& /*options*/, const Workload& w) {
   return w.layout.cp == 1 ? "says how context-parallel ranks share keys and values, and cp is 1"
                           : "";
 }
+std::string WhyNoParamGather(const JobOptions& options, const Workload& w) {
+  return options.fp8_param_gather.value_or(false) && w.layout.dp * w.layout.cp == 1
+             ? "gathers parameters in 8 bits, and dp is 1: none are gathered"
+             : "";
+}
 std::string WhyNoLoraTargets(const JobOptions& /*options*/, const Workload& w) {
   return w.lora ? "" : "says which layers have adapters, and the job trains none; give --lora, too";
 }
@@ -103,6 +108,7 @@ const std::vector<EffectOfOption>& AllEffects() {
       {"sequence", {}, WhyNoSequence},
       {"recompute", {"cp", "cp-comm-type"}, WhyNoRecompute},
       {"cp-comm-type", {"cp"}, WhyNoContextComm},
+      {"fp8-param-gather", {"dp", "ranks", "tp", "pp", "cp"}, WhyNoParamGather},
       {"lora-targets", {"lora"}, WhyNoLoraTargets},
       {"ep", {"dp", "ranks"}, WhyNoExperts},
       {"shards", {"fsdp", "zero", "dp", "ranks", "tp", "pp", "cp"}, WhyNoShards},

@@ -151,6 +151,7 @@ Status ApplyStep(const JobOptions& options, Workload& w) {
   if (options.fp8) {
     REPRISE_TRY(AsUsage(SetFp8(*options.fp8, w)));
   }
+  w.fp8_param_gather = options.fp8_param_gather.value_or(w.fp8_param_gather);
   if (options.routing) {
     REPRISE_TRY(AsUsage(SetRouting(*options.routing, w)));
   }
@@ -232,6 +233,9 @@ std::span<const JobOption> AllJobOptions() {
        "products in 8 bits: none, delayed, tensorwise, blockwise or mxfp8 "
        "(docs/guides/generate.md)",
        &F::fp8},
+      {"fp8-param-gather", kStep,
+       "matrices stored in 8 bits, in which the distributed optimizer gathers them",
+       &F::fp8_param_gather},
       {"routing", kStep, "of tokens to experts, in models with experts: balanced, or zipf:A",
        &F::routing},
       {"stack", kStep,

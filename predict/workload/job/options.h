@@ -22,7 +22,7 @@ struct JobOptions {
       steps, seed, shards, zero, recompute_layers, lora, document_length;
   std::optional<std::vector<std::int64_t>> layers_per_stage, documents;
   std::optional<std::vector<std::string>> overlap, recompute_modules, lora_targets;
-  std::optional<bool> fsdp, sp, distributed_optimizer;
+  std::optional<bool> fsdp, sp, distributed_optimizer, fp8_param_gather;
   std::optional<std::string> schedule, recompute, dtype, fp8, routing, stack, name, cp_comm_type;
 };
 

@@ -190,6 +190,7 @@ Status ReadTop(const WorkloadJson& json, Workload& w) {
        Text("schedule", [&w](const std::string& text) { return SetSchedule(text, w); }),
        Number("recompute_layers", w.recompute_layers),
        Text("fp8", [&w](const std::string& text) { return SetFp8(text, w); }),
+       Flag("fp8_param_gather", w.fp8_param_gather),
        Text("recompute", [&w](const std::string& text) { return SetRecompute(text, w); }),
        {"recompute_modules",
         [&w](const WorkloadJson& value) -> Status {

@@ -237,40 +237,6 @@ Status CheckDocuments(const Workload& w) {
   return {};
 }
 
-Status CheckFp8(const Workload& w) {
-  if (w.fp8 == "none") {
-    return {};
-  }
-  const ModelShape& m = w.model;
-  if (m.dtype != DType::kBFloat16) {
-    return BadInput(fmt::format("\"fp8\" is \"{}\": it needs \"dtype\" bfloat16, not {}", w.fp8,
-                                Name(m.dtype)));
-  }
-  if (!m.tables.empty()) {
-    return BadInput("\"fp8\" is of transformers, and a recommendation model has no layers");
-  }
-  constexpr std::int64_t kMultiple = 16;  // of aten::_scaled_mm
-  const std::int64_t t = w.layout.tp;
-  const bool latent = m.LatentAttention();
-  for (const auto& [name, size] :
-       {std::pair("hidden", m.hidden), std::pair("ffn / tp", m.ffn / t),
-        std::pair("ffn / etp", w.layout.etp > 0 ? m.ffn / w.layout.etp : 0),
-        std::pair("dense_ffn / tp", m.dense_ffn / t),
-        std::pair("shared_ffn / tp", m.shared_ffn / t),
-        std::pair("heads x head_size / tp", m.heads * m.head_size / t),
-        std::pair("heads x value_size / tp", m.heads * m.value_size / t),
-        std::pair("kv_heads x head_size / tp", m.kv_heads * m.head_size / t),
-        std::pair("q_rank", m.q_rank), std::pair("kv_rank", m.kv_rank),
-        std::pair("kv_rank + rotary_size", latent ? m.kv_rank + m.rotary_size : 0),
-        std::pair("tokens of a micro-batch", m.sequence / w.layout.cp * w.micro_batch)}) {
-    if (size % kMultiple != 0) {
-      return BadInput(fmt::format("\"fp8\" needs sizes that are multiples of {}; \"{}\" is {}",
-                                  kMultiple, name, size));
-    }
-  }
-  return {};
-}
-
 // Parts of a layer that are computed again must be there.
 Status CheckRecompute(const Workload& w) {
   if (w.recompute_layers > 0 && w.recompute != Recompute::kFull) {

@@ -91,6 +91,15 @@ ScaledTensor ScaledColumns(Builder& b, const TensorDesc& x, const ScaledTensor& 
 
 ScaledMatrix ScaledWeight(Builder& b, Parameter& weight) {
   const bool first = b.batch == 0 && !b.out.facts.recomputed;
+  if (weight.value.dtype == kScaledType) {  // as it is stored; only transposed
+    if (!weight.scaled_rows.values.IsDefined()) {
+      weight.scaled_rows = {weight.value, b.out.New(RecipeOf(b).scale, {}, StorageUse::kInput)};
+    }
+    if (first || !weight.scaled_columns.values.IsDefined()) {
+      weight.scaled_columns = ScaledColumns(b, weight.value, weight.scaled_rows);
+    }
+    return {weight.scaled_rows, weight.scaled_columns};
+  }
   if (b.layout().fsdp || first || !weight.scaled_rows.values.IsDefined()) {
     weight.scaled_rows = ScaledRows(b, weight.value, kScaledType);
     weight.scaled_columns = ScaledColumns(b, weight.value, weight.scaled_rows);
