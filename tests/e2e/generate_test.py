@@ -229,9 +229,10 @@ class Generate(program.ProgramTest):
 
     def test_documents(self):
         job = ["predict", "llama-small", "--machine", "h100-hgx", "--micro-batch", "1", "--sequence", "64"]
+        self.assertIn("micro-batches of 1, not 2",
+                      self.run_program("predict", "llama-small", "--machine", "h100-hgx", "--documents", "16,16", expect=2).stderr)
         for options, message in ((["--documents", "32,16"], '"documents" add up to 48 tokens; a sequence has 64'),
                                  (["--documents", "64", "--document-length", "9"], "give one of them"),
-                                 (["--documents", "64", "--micro-batch", "2"], "micro-batches of 1, not 2"),
                                  (["--seed", "3"], "leave it out")):
             self.assertIn(message, self.run_program(*job, *options, expect=2).stderr)
         whole, halves = (self.run_json(*job, "--documents", lengths) for lengths in ("64", "32,32"))
@@ -370,6 +371,12 @@ class Generate(program.ProgramTest):
                 (["gpt-small", "--global-batch", "7"], USAGE, "a global batch of 7 is not a multiple of 2"),
                 (["gpt-small", "--tp", "0"], USAGE, "--tp"),
                 (["gpt-small", "--schedule", "1f1"], USAGE, "did you mean 1f1b?"),
+                (["gpt-small", "--schedule", "zb-h1", "--pp", "1"], USAGE, "needs one (\"pp\" above 1)\nWith the rest as it is, this breaks no rule: --pp 2 or 4\n"),
+                (["gpt-small", "--cp", "2", "--cp-comm-type", "alltoall"], USAGE, "expected p2p (a ring), all_gather"),
+                (["gpt-small", "--cp-comm-type", "a2a"], USAGE, "and cp is 1; leave it out"),
+                (["gpt-small", "--cp", "4", "--cp-comm-type", "a2a"], USAGE, "\"heads\" 4 / tp 2 = 2 do not divide"),
+                (["gpt-small", "--etp", "2"], USAGE, "needs a model with experts"),
+                (["mixtral-small", "--etp", "2", "--ep", "4"], USAGE, "etp 2 x ep 4 = 8 does not divide the 4 ranks of a stage"),
                 (["gpt-small", "--overlap", "gard"], USAGE, "did you mean grad?")):
             out = self.dir / "none"  # not left behind
             done = self.run_program("generate", *arguments, "-o", out, expect=code)
