@@ -54,7 +54,8 @@ std::string_view Meaning(Rescaled rule) {
     case Rescaled::kMean:
       return "factors of means over replicas";
     case Rescaled::kRepeat:
-      return "copies of nodes, of micro-batches or layers that were not recorded, and what works on "
+      return "copies of nodes, of micro-batches or layers that were not recorded, and what works "
+             "on "
              "all layers' tensors";
     default:
       return "";
@@ -107,8 +108,7 @@ Result<int> RunRescale(RescaleFlags& flags) {
     return UsageError("give -o, the directory to create");
   }
   if (request.data_parallel == 0 && request.micro_batches == 0 && request.layers == 0) {
-    return UsageError(
-        "give --dp, the number of data-parallel ranks, --micro-batches or --layers");
+    return UsageError("give --dp, the number of data-parallel ranks, --micro-batches or --layers");
   }
   REPRISE_TRY(ReadKinds(flags.groups, request));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };

@@ -93,9 +93,9 @@ inline std::string TextOf(const ValueList& values) {
 }
 
 inline std::string TextOf(const Node& node) {
-  std::string text = fmt::format("node {} {} rf {} seq {} ops {} bytes {} start {} waits for",
-                                 node.id, node.name, node.rf_id, node.seq_id, node.num_ops,
-                                 node.tensor_bytes, node.start_ns);
+  std::string text =
+      fmt::format("node {} {} rf {} seq {} ops {} bytes {} start {} waits for", node.id, node.name,
+                  node.rf_id, node.seq_id, node.num_ops, node.tensor_bytes, node.start_ns);
   for (const Dependency& dependency : node.deps) {
     text += fmt::format(" {}({})", dependency.node_id, Name(dependency.reason));
   }
