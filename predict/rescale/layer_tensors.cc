@@ -8,76 +8,23 @@
 #include "predict/rescale/each_tensor.h"
 
 namespace reprise {
-namespace {
-
-std::int64_t MemoryOf(const TensorDesc& tensor) {
-  return tensor.storage_id == 0 ? -1 : tensor.storage_id;
-}
-
-void SetLength(TensorDesc& tensor, std::int64_t elements) {
-  tensor.elements = elements;
-  tensor.shape.back() = elements;
-}
-
-// All its elements are in one dimension.
-bool IsFlat(const TensorDesc& tensor) {
-  return !tensor.shape.empty() && tensor.shape.back() == tensor.elements;
-}
-
-}  // namespace
-
-void MovedTensors::Add(const OpCall& call) {
-  std::vector<std::int64_t> of_storages, of_tensors, of_memories;
-  std::size_t inputs = 0;
-  for (const ValueList* const values : {&call.inputs, &call.outputs}) {
-    for (const TensorDesc* const tensor : TensorsIn(*values)) {
-      of_storages.push_back(tensor->incarnation);
-      of_tensors.push_back(tensor->tensor_id);
-      of_memories.push_back(MemoryOf(*tensor));
-    }
-    inputs = values == &call.inputs ? of_storages.size() : inputs;
-  }
-  storages.Add(of_storages, inputs);
-  tensors.Add(of_tensors, inputs);
-  memories.Add(of_memories, inputs);
-}
-
-void MovedTensors::Make(const RepeatedPlace& copy) {
-  for (MovedIds* const ids : {&storages, &tensors, &memories}) {
-    ids->Make(copy);
-  }
-}
-
-void MovedTensors::Move(const RepeatedPlace& one, TensorDesc& tensor) {
-  if (!tensor.IsDefined()) {
-    return;
-  }
-  tensor.incarnation = storages.Of(one, tensor.incarnation);
-  tensor.tensor_id = tensors.Of(one, tensor.tensor_id);
-  tensor.storage_id = tensor.storage_id == 0 ? 0 : memories.Of(one, tensor.storage_id);
-}
-
 LayerTensors::LayerTensors(const Graph& graph, const LayerPlaces& places, MovedTensors& moved)
-    : graph_(graph), places_(places), moved_(moved) {}
-
-LayerTensors::Named LayerTensors::NamedOf(const TensorDesc& tensor) {
-  return {tensor.incarnation, tensor.offset, tensor.elements, tensor.dtype};
-}
+    : graph_(graph), places_(places), moved_(moved), buffers_(graph, places) {}
 
 void LayerTensors::Add(const OpCall& call) {
-  const auto place = static_cast<std::uint32_t>(named_.size());
-  std::vector<Named>& named = named_.emplace_back();
+  const std::uint32_t place = nodes_++;
+  std::vector<NamedTensor> named;
   ListNode lists{.place = place};
   for (const ValueList* const values : {&call.inputs, &call.outputs}) {
     for (const TensorDesc* const tensor : TensorsIn(*values)) {
-      named.push_back(NamedOf(*tensor));
+      named.push_back(NamedTensor::Of(*tensor));
     }
     AddLists(place, *values, lists);
   }
   if (!lists.lists.empty()) {
     lists_.emplace(place, std::move(lists));
   }
-  AddFlat(place);
+  buffers_.Add(std::move(named));
 }
 
 void LayerTensors::AddLists(std::uint32_t place, const ValueList& values, ListNode& lists) {
@@ -89,73 +36,23 @@ void LayerTensors::AddLists(std::uint32_t place, const ValueList& values, ListNo
     if (list == nullptr || list->size() < 2) {
       continue;
     }
-    std::vector<Named> tensors;
+    std::vector<NamedTensor> tensors;
     for (const Value& element : *list) {
       const TensorDesc* const tensor = element.AsTensor();
-      tensors.push_back(tensor == nullptr ? Named() : NamedOf(*tensor));
+      tensors.push_back(tensor == nullptr ? NamedTensor() : NamedTensor::Of(*tensor));
     }
-    if (std::ranges::any_of(tensors, [](const Named& one) { return one.storage >= 0; })) {
+    if (std::ranges::any_of(tensors, [](const NamedTensor& one) { return one.storage >= 0; })) {
       lists.lists.push_back(std::move(tensors));
     }
   }
 }
 
-void LayerTensors::AddFlat(std::uint32_t place) {
-  const std::optional<std::uint32_t> before = places_.OnePartBefore(place);
-  if (!before || !places_.PartsOf(place)) {
-    return;
-  }
-  const std::vector<Named>& now = named_[place];
-  const std::vector<Named>& then = named_[*before];
-  const std::int64_t apart = *places_.LayerOf(place) - *places_.LayerOf(*before);
-  for (std::size_t k = 0; k < std::min(now.size(), then.size()); ++k) {
-    if (now[k].storage < 0 || now[k].storage != then[k].storage || now[k].dtype != then[k].dtype ||
-        now[k].offset == then[k].offset) {
-      continue;
-    }
-    const std::int64_t stride = (now[k].offset - then[k].offset) * apart;
-    const auto [at, is_new] = apart_[{now[k].storage, now[k].dtype}].try_emplace(
-        stride, Apart{0, now[k].offset, now[k].offset, place, true});
-    Apart& of = at->second;
-    ++of.tensors;
-    of.only_first = of.only_first && !places_.OnePartBefore(*before);
-    for (const Named& one : {now[k], then[k]}) {
-      of.low = std::min(of.low, one.offset);
-      of.high = std::max(of.high, one.offset + one.elements);
-    }
-  }
-}
-
-// Most of a buffer's tensors are as far from those of the layer before.
-Status LayerTensors::FindBuffers() {
-  for (const auto& [key, strides] : apart_) {
-    const auto most = std::ranges::max_element(
-        strides, {}, [](const auto& stride) { return stride.second.tensors; });
-    for (const auto& [stride, of] : strides) {
-      if (stride != most->first && !of.only_first) {
-        const Graph::Index at = places_.order().nodes[of.place];
-        return BadInput(fmt::format(
-            "node {} (\"{}\"): it names a buffer with tensors of several layers, which are not "
-            "equally far apart: where those of more layers belong is not known",
-            graph_.id(at), graph_.name(at)));
-      }
-    }
-    buffers_[key] = {most->first, most->second.low, most->second.high};
-  }
-  return {};
-}
-
-std::optional<std::int64_t> LayerTensors::LayerOf(const Named& tensor) const {
+std::optional<std::int64_t> LayerTensors::LayerOf(const NamedTensor& tensor) const {
   if (const auto known = layer_in_lists_.find(tensor.storage); known != layer_in_lists_.end()) {
     return known->second;
   }
-  if (const auto found = buffers_.find({tensor.storage, tensor.dtype}); found != buffers_.end()) {
-    const FlatBuffer& buffer = found->second;
-    if (tensor.offset < buffer.low || tensor.offset >= buffer.high) {
-      return std::nullopt;
-    }
-    const std::int64_t at = (tensor.offset - buffer.low) / std::abs(buffer.stride);
-    return buffer.stride > 0 ? at : places_.count_before() - 1 - at;
+  if (buffers_.Has(tensor.storage, tensor.dtype)) {
+    return buffers_.LayerOf(tensor);
   }
   const std::optional<std::uint32_t> place = moved_.storages.PlaceOf(tensor.storage);
   return place ? places_.LayerOf(*place) : std::nullopt;
@@ -163,7 +60,7 @@ std::optional<std::int64_t> LayerTensors::LayerOf(const Named& tensor) const {
 
 std::vector<std::int64_t> LayerTensors::LayersOf(const ListNode& node, std::size_t length) const {
   std::vector<std::int64_t> layers(length, -1);
-  for (const std::vector<Named>& list : node.lists) {
+  for (const std::vector<NamedTensor>& list : node.lists) {
     for (std::size_t i = 0; i < list.size() && list.size() == length; ++i) {
       if (const auto layer = LayerOf(list[i]); layer && layers[i] < 0) {
         layers[i] = *layer;
@@ -176,11 +73,11 @@ std::vector<std::int64_t> LayerTensors::LayersOf(const ListNode& node, std::size
 // What stands in lists beside a layer's tensors is of that layer, too. True: that is new.
 bool LayerTensors::Spread(const ListNode& node) {
   bool is_new = false;
-  for (const std::vector<Named>& list : node.lists) {
+  for (const std::vector<NamedTensor>& list : node.lists) {
     const std::vector<std::int64_t> layers = LayersOf(node, list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const bool shared =
-          list[i].storage < 0 || std::ranges::count(list, list[i].storage, &Named::storage) > 1;
+      const bool shared = list[i].storage < 0 ||
+                          std::ranges::count(list, list[i].storage, &NamedTensor::storage) > 1;
       if (layers[i] >= 0 && !shared && !LayerOf(list[i])) {
         is_new = layer_in_lists_.emplace(list[i].storage, layers[i]).second || is_new;
       }
@@ -191,7 +88,7 @@ bool LayerTensors::Spread(const ListNode& node) {
 
 Status LayerTensors::FindStretches(ListNode& node) {
   const std::int64_t count = places_.count_before();
-  for (const std::vector<Named>& list : node.lists) {
+  for (const std::vector<NamedTensor>& list : node.lists) {
     const std::vector<std::int64_t> layers = LayersOf(node, list.size());
     std::set<std::int64_t> all(layers.begin(), layers.end());
     all.erase(-1);
@@ -228,7 +125,7 @@ Status LayerTensors::FindStretches(ListNode& node) {
 }
 
 Status LayerTensors::End() {
-  REPRISE_TRY(FindBuffers());
+  REPRISE_TRY(buffers_.End());
   for (bool more = true; more;) {
     more = false;
     for (const auto& [place, node] : lists_) {
@@ -274,12 +171,6 @@ std::int64_t LayerTensors::IdOfLayer(MovedIds& moved, const std::vector<std::int
   return moved.PlaceOf(id) ? moved.Fresh(id, to) : id;
 }
 
-std::int64_t LayerTensors::OffsetOf(const FlatBuffer& buffer, std::int64_t offset,
-                                    std::int64_t from, std::int64_t to) const {
-  const std::int64_t grown = buffer.stride < 0 ? -buffer.stride * places_.more() : 0;
-  return offset + buffer.stride * (to - from) + grown;
-}
-
 // Of the tensors that the recorded layers have at one place of a list, the one of a layer of the
 // result.
 TensorDesc LayerTensors::TensorOfLayer(const std::vector<const TensorDesc*>& layers,
@@ -296,9 +187,8 @@ TensorDesc LayerTensors::TensorOfLayer(const std::vector<const TensorDesc*>& lay
     }
     return numbers;
   };
-  const auto buffer = buffers_.find({tensor.incarnation, tensor.dtype});
-  if (buffer != buffers_.end()) {
-    tensor.offset = OffsetOf(buffer->second, tensor.offset, from, to);
+  if (buffers_.Has(tensor.incarnation, tensor.dtype)) {
+    tensor.offset = buffers_.OffsetOf(tensor, from, to);
   } else {
     tensor.incarnation = IdOfLayer(moved_.storages, all(&TensorDesc::incarnation), to);
     tensor.storage_id =
@@ -316,8 +206,7 @@ void LayerTensors::Pack(const ValueList& before, ValueList& after) const {
     if (const TensorDesc* const tensor = value.AsTensor(); tensor && tensor->IsDefined()) {
       const auto [at, is_new] =
           packed.try_emplace(tensor->incarnation, tensor->offset, tensor->offset);
-      if (at->second.second != tensor->offset ||
-          buffers_.contains({tensor->incarnation, tensor->dtype})) {
+      if (at->second.second != tensor->offset || buffers_.Has(tensor->incarnation, tensor->dtype)) {
         loose.insert(tensor->incarnation);
       }
       at->second.second = tensor->offset + tensor->elements;
@@ -344,7 +233,7 @@ Status LayerTensors::ChangeList(const RepeatedPlace& one, const Node& node,
     if (stretch == stretches.end() || i < stretch->begin) {
       changed.push_back(list[i++]);
       if (TensorDesc* const tensor = changed.back().AsTensor()) {
-        REPRISE_TRY(MoveInBuffer(one, node, *tensor));
+        REPRISE_TRY(buffers_.Move(one, node, *tensor));
         moved_.Move(one, *tensor);
       }
       continue;
@@ -375,52 +264,10 @@ Status LayerTensors::ChangeList(const RepeatedPlace& one, const Node& node,
   return {};
 }
 
-Result<bool> LayerTensors::MoveInBuffer(const RepeatedPlace& one, const Node& node,
-                                        TensorDesc& tensor) const {
-  const auto found = buffers_.find({tensor.incarnation, tensor.dtype});
-  if (found == buffers_.end()) {
-    return false;
-  }
-  const FlatBuffer& buffer = found->second;
-  const std::int64_t apart = std::abs(buffer.stride), grown = apart * places_.more();
-  const std::int64_t end = tensor.offset + tensor.elements;
-  if (tensor.offset <= buffer.low && end >= buffer.high) {
-    if (!IsFlat(tensor)) {
-      return BadInput(
-          fmt::format("node {} (\"{}\"): it takes a buffer with tensors of all layers "
-                      "for one of {} dimensions",
-                      node.id, node.name, tensor.shape.size()));
-    }
-    SetLength(tensor, tensor.elements + grown);
-    return true;
-  }
-  if (end <= buffer.low) {
-    return false;
-  }
-  if (tensor.offset >= buffer.high) {
-    tensor.offset += grown;
-    return false;
-  }
-  if (tensor.elements > apart) {
-    return BadInput(
-        fmt::format("node {} (\"{}\"): it takes a part of a buffer that has tensors of several "
-                    "layers, but not of all: how large it is with more layers is not known",
-                    node.id, node.name));
-  }
-  const std::optional<std::int64_t> after = places_.LayerAfter(one);
-  const std::int64_t at = (tensor.offset - buffer.low) / apart;
-  const std::int64_t from = after               ? *places_.LayerOf(one.place)
-                            : buffer.stride > 0 ? at
-                                                : places_.count_before() - 1 - at;
-  tensor.offset =
-      OffsetOf(buffer, tensor.offset, from, after ? *after : places_.FromNearerEnd(from));
-  return false;
-}
-
 std::pair<std::size_t, std::size_t> LayerTensors::SizesOf(
-    const std::vector<Named>& list, const std::vector<Stretch>& stretches) const {
+    const std::vector<NamedTensor>& list, const std::vector<Stretch>& stretches) const {
   std::int64_t before = 0, of_layer = 0;
-  for (const Named& tensor : list) {
+  for (const NamedTensor& tensor : list) {
     before += tensor.elements;
   }
   for (const Stretch& stretch : stretches) {
@@ -464,7 +311,7 @@ Result<bool> LayerTensors::ChangeValues(const RepeatedPlace& one, const ListNode
   bool changed = false;
   Status status;
   const auto move = [&](TensorDesc& tensor) {
-    const Result<bool> resized = MoveInBuffer(one, node, tensor);
+    const Result<bool> resized = buffers_.Move(one, node, tensor);
     if (!resized) {
       status = tl::unexpected(resized.error());
       return;
@@ -500,7 +347,7 @@ Result<bool> LayerTensors::Change(const RepeatedPlace& one, Node& node) {
       }
       lengths[length] = length + of_layer * static_cast<std::size_t>(places_.more());
     }
-    for (const std::vector<Named>& list : of_node->lists) {
+    for (const std::vector<NamedTensor>& list : of_node->lists) {
       if (const auto found = of_node->stretches.find(list.size());
           found != of_node->stretches.end()) {
         lengths.insert(SizesOf(list, found->second));

@@ -1,5 +1,4 @@
-// What nodes outside all layers name of them: lists of tensors, and buffers that hold all layers'
-// tensors one after the other.
+// What nodes outside all layers name of them: lists of tensors, and flat buffers.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +11,11 @@
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "et_schema/node.h"
+#include "predict/rescale/layer_buffers.h"
 #include "predict/rescale/layer_places.h"
-#include "predict/rescale/moved_ids.h"
+#include "predict/rescale/moved_tensors.h"
 
 namespace reprise {
-
-// Storages, tensors and what the capture calls storages.
-struct MovedTensors {
-  explicit MovedTensors(const Repetition& places)
-      : storages(places), tensors(places), memories(places) {}
-
-  void Add(const OpCall& call);
-  void Make(const RepeatedPlace& copy);
-  void Move(const RepeatedPlace& one, TensorDesc& tensor);
-
-  MovedIds storages, tensors, memories;
-};
 
 // Optimizers name the parameters of all layers, and their gradients, in lists; reducers and
 // optimizers that divide their states put them into flat buffers. With more layers lists and
@@ -39,12 +27,12 @@ class LayerTensors {
 
   // The node at the next place.
   void Add(const OpCall& call);
-  // After all nodes. Bad input: a list with tensors of all layers in an order that is not known, a
-  // buffer in which layers are not equally far apart.
+  // After all nodes. Bad input: a list with tensors of all layers in an order that is not known; as
+  // LayerBuffers has it.
   [[nodiscard]] Status End();
 
   // A node's tensors in the result. True: they have other sizes, or are more or fewer. In the order
-  // in which nodes start. Bad input: a part of a buffer that holds some of the layers.
+  // in which nodes start. Bad input: as LayerBuffers::Move has it.
   [[nodiscard]] Result<bool> Change(const RepeatedPlace& one, Node& node);
 
  private:
@@ -53,37 +41,17 @@ class LayerTensors {
     std::size_t begin = 0, block = 0;
     bool from_first = true;
   };
-  struct Named {
-    std::int64_t storage = -1, offset = 0, elements = 0;
-    DType dtype = DType::kUnknown;
-  };
   struct ListNode {
     std::uint32_t place = 0;
-    std::vector<std::vector<Named>> lists;
+    std::vector<std::vector<NamedTensor>> lists;
     std::map<std::size_t, std::vector<Stretch>> stretches;  // by length of the list
   };
-  // In elements.
-  struct FlatBuffer {
-    std::int64_t stride = 0;         // from a layer's tensors to the next layer's
-    std::int64_t low = 0, high = 0;  // of all layers' tensors
-  };
-  // By stride: how many tensors are so far from those of the layer before, and where all are.
-  struct Apart {
-    std::int64_t tensors = 0, low = 0, high = 0;
-    std::uint32_t place = 0;  // of one of them
-    bool only_first = true;   // all are of a first part, which may be unlike the others
-  };
-  using BufferKey = std::pair<std::int64_t, DType>;
-
-  [[nodiscard]] static Named NamedOf(const TensorDesc& tensor);
   void AddLists(std::uint32_t place, const ValueList& values, ListNode& lists);
-  void AddFlat(std::uint32_t place);
-  [[nodiscard]] std::optional<std::int64_t> LayerOf(const Named& tensor) const;
+  [[nodiscard]] std::optional<std::int64_t> LayerOf(const NamedTensor& tensor) const;
   // By index in lists of that length; -1: of no layer.
   [[nodiscard]] std::vector<std::int64_t> LayersOf(const ListNode& node, std::size_t length) const;
   bool Spread(const ListNode& node);
   Status FindStretches(ListNode& node);
-  Status FindBuffers();
 
   Status ChangeList(const RepeatedPlace& one, const Node& node,
                     const std::vector<Stretch>& stretches, ValueList& list);
@@ -91,13 +59,9 @@ class LayerTensors {
   TensorDesc TensorOfLayer(const std::vector<const TensorDesc*>& layers, std::int64_t to);
   [[nodiscard]] std::int64_t IdOfLayer(MovedIds& moved, const std::vector<std::int64_t>& ids,
                                        std::int64_t to) const;
-  // Where a tensor lies in a flat buffer; true: it is longer or shorter.
-  Result<bool> MoveInBuffer(const RepeatedPlace& one, const Node& node, TensorDesc& tensor) const;
-  [[nodiscard]] std::int64_t OffsetOf(const FlatBuffer& buffer, std::int64_t offset,
-                                      std::int64_t from, std::int64_t to) const;
   // Of a list whose tensors are put together: elements before and after.
   [[nodiscard]] std::pair<std::size_t, std::size_t> SizesOf(
-      const std::vector<Named>& list, const std::vector<Stretch>& stretches) const;
+      const std::vector<NamedTensor>& list, const std::vector<Stretch>& stretches) const;
   bool Resize(const std::map<std::size_t, std::size_t>& lengths, Node& node);
   Result<bool> ChangeValues(const RepeatedPlace& one, const ListNode* lists, Node& node,
                             ValueList& values);
@@ -105,11 +69,10 @@ class LayerTensors {
   const Graph& graph_;
   const LayerPlaces& places_;
   MovedTensors& moved_;
-  std::vector<std::vector<Named>> named_;  // by place
+  std::uint32_t nodes_ = 0;  // so far
   std::unordered_map<std::uint32_t, ListNode> lists_;
   std::unordered_map<std::int64_t, std::int64_t> layer_in_lists_;  // by storage
-  std::map<BufferKey, FlatBuffer> buffers_;
-  std::map<BufferKey, std::map<std::int64_t, Apart>> apart_;
+  LayerBuffers buffers_;
   // One-dimensional tensors with an element for each tensor of a list: by storage, how many.
   std::unordered_map<std::int64_t, std::pair<std::int64_t, std::int64_t>> sizes_;
 };

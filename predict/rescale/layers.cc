@@ -119,14 +119,8 @@ class LayerFinder {
 
   // The forward pass that shows what a layer is.
   Result<PeriodicRun> FindFirst() {
-    std::set<std::int32_t> steps;
-    for (Index i = 0; i < graph_.size(); ++i) {
-      if (phases_[i] == Phase::kForward && graph_.step(i) >= 0) {
-        steps.insert(graph_.step(i));
-      }
-    }
     PeriodicRun first;
-    for (const std::int32_t step : steps) {
+    for (const std::int32_t step : StepsWithForward(graph_, phases_)) {
       REPRISE_ASSIGN(const PeriodicRun run, FindLongestRun(graph_, order(), phases_, weights_, step,
                                                            Repeated::kLayers, Passes::kForward));
       first = run.size() > first.size() ? run : first;

@@ -140,12 +140,7 @@ class Finder {
   Result<MicroBatches> Find(ProgramOrder::Sizes sizes) {
     REPRISE_ASSIGN(found_.order, ProgramOrder::Of(graph_, sizes));
     REPRISE_ASSIGN(weights_, StoragesFromBefore(graph_, found_.order, phases_));
-    std::set<std::int32_t> steps;
-    for (Index i = 0; i < graph_.size(); ++i) {
-      if (phases_[i] == Phase::kForward && graph_.step(i) >= 0) {
-        steps.insert(graph_.step(i));
-      }
-    }
+    const std::set<std::int32_t> steps = StepsWithForward(graph_, phases_);
     if (steps.empty()) {
       return BadInput("no node is of a forward pass within a step");
     }

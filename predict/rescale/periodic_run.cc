@@ -241,6 +241,16 @@ Result<KnownStorages> StoragesFromBefore(const Graph& graph, const ProgramOrder&
   return found;
 }
 
+std::set<std::int32_t> StepsWithForward(const Graph& graph, const std::vector<Phase>& phases) {
+  std::set<std::int32_t> steps;
+  for (Index i = 0; i < graph.size(); ++i) {
+    if (phases[i] == Phase::kForward && graph.step(i) >= 0) {
+      steps.insert(graph.step(i));
+    }
+  }
+  return steps;
+}
+
 Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order,
                                    const std::vector<Phase>& phases, const KnownStorages& weights,
                                    std::int32_t step, Repeated what, Passes passes) {

@@ -37,6 +37,10 @@ struct KnownStorages {
                                                        const ProgramOrder& order,
                                                        const std::vector<Phase>& phases);
 
+// Those with nodes of forward passes.
+[[nodiscard]] std::set<std::int32_t> StepsWithForward(const Graph& graph,
+                                                      const std::vector<Phase>& phases);
+
 // What comes again. Periods with both passes of micro-batches have the same trained weights, or
 // name none; those of one pass the same weights. Layers have their own.
 enum class Repeated : std::uint8_t { kMicroBatches, kLayers };

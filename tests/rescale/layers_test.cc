@@ -30,7 +30,9 @@ std::vector<GeneratedJob> JobsOfLayers() {
   const std::vector<std::pair<std::string, Options>> of_models = {
       {"gpt-small", {}},
       {"gpt-small", {{"tp", "2"}}},
+      {"gpt-small", {{"cp", "2"}, {"cp-comm-type", "a2a"}}},
       {"llama-small", {{"cp", "2"}}},
+      {"llama-small", {{"cp", "2"}, {"cp-comm-type", "all_gather"}}},
       {"llama-small", {{"tp", "2"}, {"sp", "on"}}},
       {"llama-small", {{"tp", "2"}, {"sp", "on"}, {"overlap", "tp"}}},
       {"llama-small", {{"recompute", "full"}}},
@@ -47,6 +49,7 @@ std::vector<GeneratedJob> JobsOfLayers() {
       {{"steps", "2"}},
       {{"pp", "2"}},
       {{"pp", "2"}, {"schedule", "gpipe"}},
+      {{"pp", "2"}, {"schedule", "zb-h1"}},
   };
   std::vector<GeneratedJob> layouts;
   for (const auto& [preset, model] : of_models) {
