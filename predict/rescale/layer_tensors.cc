@@ -182,6 +182,7 @@ TensorDesc LayerTensors::TensorOfLayer(const std::vector<const TensorDesc*>& lay
   }
   const auto all = [&layers](std::int64_t TensorDesc::*number) {
     std::vector<std::int64_t> numbers;
+    numbers.reserve(layers.size());
     for (const TensorDesc* const one : layers) {
       numbers.push_back(one->*number);
     }
