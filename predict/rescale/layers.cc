@@ -44,9 +44,9 @@ class LayerFinder {
     REPRISE_ASSIGN(found_.order, ProgramOrder::Of(graph_, sizes));
     REPRISE_ASSIGN(weights_, StoragesFromBefore(graph_, order(), phases_));
     REPRISE_ASSIGN(PeriodicRun first, FindFirst());
-    found_.count = first.size() / first.period;
-    found_.order.SetApart(graph_, found_.count);
+    found_.order.SetApart(graph_, first.size() / first.period);
     REPRISE_ASSIGN(first, FindFirst());
+    found_.count = first.size() / first.period;
     REPRISE_TRY(ReadTensors());
     Add(WithMost(first, [this](std::uint32_t main, std::uint32_t) { return NamesWeight(main); }),
         LayerDirection::kFirstToLast, StepAt(first.begin));
@@ -255,8 +255,13 @@ class LayerFinder {
       if (later != 1 && later != -1) {
         return false;
       }
+      const auto key = std::tuple(StepAt(main), order().WorkOf(main), named->owner.family);
+      if (failed_.contains(key)) {
+        return false;
+      }
       const PeriodicRun run = Around(main, *next);
       if (run.size() / run.period != found_.count) {
+        failed_.insert(key);
         return false;
       }
       const bool from_first = later == 1;
@@ -367,6 +372,8 @@ class LayerFinder {
   KnownStorages weights_;
   std::unordered_map<Tensor, FirstNamed, TensorHash> first_named_;
   std::unordered_map<Tensor, Owner, TensorHash> owners_;
+  // Of each step, by work and what it is done with: what does not come once for each layer.
+  std::set<std::tuple<std::int32_t, std::uint32_t, Family>> failed_;
 };
 
 }  // namespace

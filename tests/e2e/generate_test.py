@@ -235,16 +235,16 @@ class Generate(program.ProgramTest):
                                  (["--documents", "64", "--document-length", "9"], "give one of them"),
                                  (["--seed", "3"], "leave it out")):
             self.assertIn(message, self.run_program(*job, *options, expect=2).stderr)
-        whole, halves = (self.run_json(*job, "--documents", lengths) for lengths in ("64", "32,32"))
-        self.assertEqual(whole["job"]["documents"], [64])
+        large = ["llama3-8b", "--machine", "h100-hgx", "--micro-batch", "1", "--sequence", "8192"]
+        whole, halves = (self.run_json("predict", *large, "--documents", lengths) for lengths in ("8192", "4096,4096"))
+        self.assertEqual(whole["job"]["documents"], [8192])
         self.assertLess(halves["step_time_ns"], whole["step_time_ns"])
         self.assertIn("of 64 tokens in 2 documents", self.run_program(*job, "--documents", "32,32").stdout)
         drawn = [self.run_json(*job, "--document-length", "8", "--seed", seed)["job"]["documents"] for seed in ("1", "2")]
         self.assertEqual([sum(lengths) for lengths in drawn], [64, 64])
         self.assertNotEqual(*drawn)
-        rows = self.run_json("sweep", "llama-small", "documents=64,32+32", "--micro-batch", "1", "--sequence", "64", "--machine", "h100-hgx",
-                             "-o", self.dir / "sweep")["rows"]
-        self.assertEqual(len({row["step_time_ns"] for row in rows}), 2)
+        rows = self.run_json("sweep", *large, "documents=8192,4096+4096", "-o", self.dir / "sweep")["configurations"]
+        self.assertEqual({row["step_time_ns"] for row in rows}, {whole["step_time_ns"], halves["step_time_ns"]})
 
     def test_zero_is_one_choice(self):
         job = ["predict", "gpt-small", "--machine", "h100-hgx", "--tp", "1", "--pp", "1", "--dp", "4", "--global-batch", "32"]
