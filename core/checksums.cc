@@ -13,7 +13,6 @@
 #include <fstream>
 #include <memory>
 
-#include "core/bytes_checksum.h"
 #include "core/file_descriptor.h"
 #include "core/parallel.h"
 #include "core/shown_text.h"

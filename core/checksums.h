@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/output_kind.h"
@@ -14,6 +15,9 @@ namespace reprise {
 
 // XXH3-128 of a file's bytes as they are on disk, as 32 hex digits.
 [[nodiscard]] Result<std::string> ChecksumOf(const std::string& path);
+
+// The same of bytes in memory.
+[[nodiscard]] std::string ChecksumOfBytes(std::string_view bytes);
 
 // Of every regular file in `directory`, or of `names` if there are any. Replaces earlier ones in
 // one step. Environment error if a file cannot be read or written.

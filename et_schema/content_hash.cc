@@ -53,10 +53,7 @@ Result<std::string> HashOfSet(const TraceSet& set, const HashOfRank& hash_of_ran
 
 }  // namespace
 
-std::string HashOfText(std::string_view text) {
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
+std::string HashOfText(std::string_view text) { return ChecksumOfBytes(text); }
 
 Result<std::string> TraceSet::FileHash(std::int32_t rank) const {
   const std::string path = RankPath(rank);

@@ -96,27 +96,6 @@ class LayerFinder {
     return {};
   }
 
-  // What comes again within a layer, for queries, keys and values say, is no layer.
-  [[nodiscard]] Result<bool> HasMostWeights(const PeriodicRun& run) const {
-    const auto& weights = weights_.trained.empty() ? weights_.all : weights_.trained;
-    std::set<Tensor> in_run, in_all;
-    for (std::uint32_t main = 0; main < order().MainCount(); ++main) {
-      if (phases_[order().NodeOf(main)] != Phase::kForward) {
-        continue;
-      }
-      REPRISE_ASSIGN(const TensorPlaces named, TensorsOf(graph_, order().NodeOf(main)));
-      for (const Tensor& tensor : named) {
-        if (weights.contains(tensor.first)) {
-          in_all.insert(tensor);
-          if (main >= run.begin && main < run.end) {
-            in_run.insert(tensor);
-          }
-        }
-      }
-    }
-    return !in_run.empty() && 2 * in_run.size() >= in_all.size();
-  }
-
   // The forward pass that shows what a layer is.
   Result<PeriodicRun> FindFirst() {
     PeriodicRun first;
@@ -125,7 +104,7 @@ class LayerFinder {
                                                            Repeated::kLayers, Passes::kForward));
       first = run.size() > first.size() ? run : first;
     }
-    REPRISE_ASSIGN(const bool most, HasMostWeights(first));
+    REPRISE_ASSIGN(const bool most, HasMostWeights(graph_, order(), phases_, weights_, first));
     if (!most) {
       return BadInput(
           "no part of a forward pass comes a second time right after the first with parameters of "

@@ -67,13 +67,13 @@ std::int64_t MicroBatchPlaces::LaterThan(const RepeatedPlace& one, std::size_t s
     return one.place >= order().PlaceOf(parts()[of].end);
   };
   const bool same_passes = own && own->parts == step;
-  if (same_passes || (own && relation == Relation::kOfMicroBatch &&
-                      parts()[own->parts].step == parts()[step].step)) {
+  if (same_passes ||
+      (own && relation == Relation::kData && parts()[own->parts].step == parts()[step].step)) {
     return one.copy >= 0 ? one.copy - own->part : is_after(own->parts) ? more() : 0;
   }
   // What no part has, but between forward and backward passes, is of the first micro-batch.
   std::size_t last = step;
-  while (relation == Relation::kOfMicroBatch && last + 1 < parts().size() &&
+  while (relation == Relation::kData && last + 1 < parts().size() &&
          parts()[last + 1].step == parts()[step].step) {
     ++last;
   }

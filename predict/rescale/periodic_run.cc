@@ -257,4 +257,26 @@ Result<PeriodicRun> FindLongestRun(const Graph& graph, const ProgramOrder& order
   return StepSearch(graph, order, phases, weights, step, what, passes).Longest();
 }
 
+Result<bool> HasMostWeights(const Graph& graph, const ProgramOrder& order,
+                            const std::vector<Phase>& phases, const KnownStorages& weights,
+                            const PeriodicRun& run) {
+  const std::set<std::int64_t>& storages = weights.trained.empty() ? weights.all : weights.trained;
+  std::set<std::pair<std::int64_t, std::int64_t>> in_run, in_all;
+  for (std::uint32_t at = 0; at < order.MainCount(); ++at) {
+    if (phases[order.NodeOf(at)] != Phase::kForward) {
+      continue;
+    }
+    REPRISE_ASSIGN(const TensorPlaces named, TensorsOf(graph, order.NodeOf(at)));
+    for (const auto& tensor : named) {
+      if (storages.contains(tensor.first)) {
+        in_all.insert(tensor);
+        if (at >= run.begin && at < run.end) {
+          in_run.insert(tensor);
+        }
+      }
+    }
+  }
+  return !in_run.empty() && 2 * in_run.size() >= in_all.size();
+}
+
 }  // namespace reprise

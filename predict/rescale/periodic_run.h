@@ -52,4 +52,10 @@ enum class Repeated : std::uint8_t { kMicroBatches, kLayers };
                                                  const KnownStorages& weights, std::int32_t step,
                                                  Repeated what, Passes passes);
 
+// Whether a run names at least half of the weights that forward passes name. What comes again
+// within a layer, for queries, keys and values say, has fewer.
+[[nodiscard]] Result<bool> HasMostWeights(const Graph& graph, const ProgramOrder& order,
+                                          const std::vector<Phase>& phases,
+                                          const KnownStorages& weights, const PeriodicRun& run);
+
 }  // namespace reprise

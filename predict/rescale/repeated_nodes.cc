@@ -117,7 +117,7 @@ struct RepeatedNodes::Impl {
   [[nodiscard]] std::optional<RepeatedPlace> On(const RepeatedPlace& one, std::size_t k, Index on,
                                                 EdgeReason reason) const {
     const auto relation =
-        IsControl(reason) ? Repetition::Relation::kOrder : Repetition::Relation::kOfMicroBatch;
+        IsControl(reason) ? Repetition::Relation::kOrder : Repetition::Relation::kData;
     const auto twin = places.PartsOf(order.place[on]) ? std::nullopt : places.TwinOf(one);
     if (twin) {
       const Index node = order.nodes[*twin];

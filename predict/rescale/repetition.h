@@ -71,12 +71,12 @@ class Repetition {
   // The place with the same work one part earlier.
   [[nodiscard]] std::optional<std::uint32_t> OnePartBefore(std::uint32_t place) const;
   // What is to `from` as the recorded `to` is to the node that `from` is or copies. Nothing: it is
-  // left out, or there is none. Relation: with forward passes first, a backward pass belongs to
-  // that of its micro-batch, and the first one follows the last.
-  enum class Relation : std::uint8_t { kOfMicroBatch, kOrder };
-  [[nodiscard]] std::optional<RepeatedPlace> Related(
-      const RepeatedPlace& from, std::uint32_t to,
-      Relation relation = Relation::kOfMicroBatch) const;
+  // left out, or there is none. Relation: data come from the same micro-batch and from the layer at
+  // the same distance; in the program's order, the first part of a pass follows the last part of
+  // the one before.
+  enum class Relation : std::uint8_t { kData, kOrder };
+  [[nodiscard]] std::optional<RepeatedPlace> Related(const RepeatedPlace& from, std::uint32_t to,
+                                                     Relation relation = Relation::kData) const;
   // Of what repeats a place in the first or last part, but is in neither: the place with the same
   // work in the part next to it, whose neighbours may be of another kind.
   [[nodiscard]] virtual std::optional<std::uint32_t> TwinOf(const RepeatedPlace& /*one*/) const {

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/bytes_checksum.h"
 #include "core/checksums.h"
 #include "core/sqlite/database.h"
 #include "core/stored_values.h"

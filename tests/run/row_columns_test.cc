@@ -9,7 +9,6 @@
 #include <limits>
 #include <random>
 
-#include "core/bytes_checksum.h"
 #include "core/checksums.h"
 #include "report/run/rank_reader.h"
 #include "report/run/row_blocks.h"
