@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/checksums.h"
 #include "et_schema/byte_stream.h"
 #include "et_schema/trace_set.h"
 

@@ -11,6 +11,7 @@
 
 #include "core/checksums.h"
 #include "report/run/rank_reader.h"
+#include "report/run/repeated_rows.h"
 #include "report/run/row_blocks.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
