@@ -1,21 +1,61 @@
 // Views, copies and concatenation.
 #include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "predict/workload/ops/model_operators.h"
 
 namespace reprise {
 namespace {
 
-// The view that PyTorch makes: of a dense tensor any shape, of others the same leading dimensions.
+// The strides of a tensor seen with another shape; nothing: only a copy can have it. Runs of
+// dimensions that lie one behind the other are divided anew, each by itself.
+std::optional<std::vector<std::int64_t>> StridesOfView(const TensorDesc& x,
+                                                       const std::vector<std::int64_t>& shape) {
+  std::vector<std::int64_t> strides(shape.size());
+  std::size_t to = shape.size();
+  for (std::size_t from = x.shape.size(); from > 0;) {
+    std::int64_t elements = x.shape[from - 1];
+    std::int64_t stride = x.strides[from - 1];
+    std::int64_t next = elements * stride;
+    for (--from; from > 0 && (x.shape[from - 1] == 1 || x.strides[from - 1] == next); --from) {
+      elements *= x.shape[from - 1];
+      next *= x.shape[from - 1];
+    }
+    while (to > 0 && (elements > 1 || (from == 0 && shape[to - 1] == 1))) {
+      --to;
+      if (elements % shape[to] != 0) {
+        return std::nullopt;
+      }
+      strides[to] = stride;
+      elements /= shape[to];
+      stride *= shape[to];
+    }
+    if (elements != 1) {
+      return std::nullopt;
+    }
+  }
+  return strides;
+}
+
+TensorDesc CopyOf(Builder& b, const TensorDesc& x) {
+  const TensorDesc copy = b.out.Host("aten::empty_like", Args(x, 15, 0, kNoValue, kNoValue, 0),
+                                     b.out.New(x.dtype, x.shape));
+  b.out.InPlace("aten::copy_", copy, x, false);
+  return copy;
+}
+
+// A view where there is one, else a copy, as aten::reshape makes it.
 TensorDesc Viewed(Builder& b, const TensorDesc& x, const std::vector<std::int64_t>& shape) {
-  if (IsContiguous(x)) {
-    return b.out.Part(x, 0, shape);
+  if (const auto strides = StridesOfView(x, shape)) {
+    return b.out.Host("aten::view", Args(x, shape), b.out.Alias(x, shape, *strides, x.offset));
   }
-  std::vector<std::int64_t> strides = ContiguousStrides(shape);
-  for (std::size_t i = 0; i + 1 < x.shape.size() && i < shape.size(); ++i) {
-    strides[i] = x.strides[i];
-  }
-  return b.out.Alias(x, shape, strides, x.offset);
+  const std::string outer = std::exchange(b.out.parent, "aten::clone");
+  const TensorDesc copy = CopyOf(b, x);
+  b.out.parent = outer;
+  return b.Shaped(copy, shape, "aten::_unsafe_view");
 }
 
 }  // namespace
@@ -27,13 +67,10 @@ Var View(Builder& b, const Var& x, const std::vector<std::int64_t>& shape,
   }
   b.Op(parent);
   const TensorDesc result = Viewed(b, x.tensor, shape);
-  b.out.Host("aten::view", Args(x.tensor, shape), Args(result));
   const std::vector<std::int64_t> before = x.shape();
   Var out = b.Record("ViewBackward0", {x}, result, [&b, before](const TensorDesc& gradient) {
-    const TensorDesc back = b.out.Part(gradient, 0, before);
     b.out.parent = "aten::reshape";
-    b.out.Host("aten::view", Args(gradient, before), Args(back));
-    return std::vector<Grad>{{back, false}};
+    return std::vector<Grad>{{Viewed(b, gradient, before), false}};
   });
   out.regathered = x.regathered;
   return out;
@@ -134,10 +171,7 @@ Var Contiguous(Builder& b, const Var& x) {
     return x;
   }
   b.Op("aten::clone");
-  const TensorDesc result =
-      b.out.Host("aten::empty_like", Args(x.tensor, 15, 0, kNoValue, kNoValue, 0),
-                 b.out.New(x.tensor.dtype, x.shape()));
-  b.out.InPlace("aten::copy_", result, x.tensor, false);
+  const TensorDesc result = CopyOf(b, x.tensor);
   return b.tape->Record("CloneBackward0", {x}, {result}, [](std::vector<Grad>& results) {
     return std::vector<Grad>{{results[0].tensor, false}};
   })[0];
