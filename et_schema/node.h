@@ -105,7 +105,7 @@ REPRISE_NAMES(OpSource, "launch", "graph_recording", "eager_twin", "kernel_name"
 enum class Rescaled : std::uint8_t {
   kNo,
   kGroup,   // a transfer whose group has another size
-  kShard,   // tensors that data-parallel ranks divide have another size
+  kShard,   // tensors that data- or tensor-parallel ranks divide have another size
   kMean,    // the factor that makes a sum of replicas their mean
   kRule,    // a rule found it: its time, place or order
   kSize,    // a rule gave a transfer another size

@@ -50,7 +50,7 @@ std::string_view Meaning(Rescaled rule) {
     case Rescaled::kGroup:
       return "transfers of groups of another size";
     case Rescaled::kShard:
-      return "operations on shards of another size";
+      return "operations on tensors that ranks divide, of another size";
     case Rescaled::kMean:
       return "factors of means over replicas";
     case Rescaled::kRepeat:
@@ -86,6 +86,10 @@ void PrintSummary(const std::string& output, const RescaleSummary& s) {
     sizes.push_back(
         fmt::format("{} micro-batches from {}", s.micro_batches->after, s.micro_batches->before));
   }
+  if (s.tensor_parallel_after != 0) {
+    sizes.push_back(fmt::format("tensor parallelism {} from {}", s.tensor_parallel_after,
+                                s.tensor_parallel_before));
+  }
   if (s.data_parallel_after != 0) {
     sizes.push_back(
         fmt::format("data parallelism {} from {}", s.data_parallel_after, s.data_parallel_before));
@@ -97,7 +101,7 @@ void PrintSummary(const std::string& output, const RescaleSummary& s) {
   for (const auto& [rule, nodes] : s.changed) {
     fmt::print("changed: {} {} ({})\n", nodes, Meaning(rule), Name(rule));
   }
-  if (s.data_parallel_after != 0) {
+  if (!s.groups.empty()) {
     PrintGroups(s);
   }
 }
@@ -107,16 +111,18 @@ Result<int> RunRescale(RescaleFlags& flags) {
   if (request.directory.empty()) {
     return UsageError("give -o, the directory to create");
   }
-  if (request.data_parallel == 0 && request.micro_batches == 0 && request.layers == 0) {
-    return UsageError("give --dp, the number of data-parallel ranks, --micro-batches or --layers");
+  const bool other_ranks = request.data_parallel != 0 || request.tensor_parallel != 0;
+  if (!other_ranks && request.micro_batches == 0 && request.layers == 0) {
+    return UsageError(
+        "give --dp, the number of data-parallel ranks, --tp, that of tensor-parallel "
+        "ones, --micro-batches or --layers");
   }
   REPRISE_TRY(ReadKinds(flags.groups, request));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const RescaleSummary summary, RescaleSet(request));
   if (!summary.missing.empty()) {
     fmt::print(stderr, "note: {}; {}\n", summary.missing,
-               request.data_parallel == 0 ? "the result lacks them, too"
-                                          : "data-parallel replicas stand for them");
+               other_ranks ? "others of their kind stand for them" : "the result lacks them, too");
   }
   if (!flags.json) {
     PrintSummary(request.directory, summary);
@@ -124,7 +130,8 @@ Result<int> RunRescale(RescaleFlags& flags) {
   }
   Json json;
   REPRISE_ADD_FIELDS(json, summary, ranks_before, ranks_after, data_parallel_before,
-                     data_parallel_after, groups, classes, nodes_written)
+                     data_parallel_after, tensor_parallel_before, tensor_parallel_after, groups,
+                     classes, nodes_written)
   json["changed"] = Json::object();
   for (const auto& [rule, nodes] : summary.changed) {
     json["changed"][std::string(Name(rule))] = nodes;
@@ -144,14 +151,17 @@ Result<int> RunRescale(RescaleFlags& flags) {
 
 CommandBody RegisterRescale(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
-      "Write a captured or generated trace set with another number of data-parallel ranks, "
-      "micro-batches or layers");
+      "Write a captured or generated trace set with another number of data- or tensor-parallel "
+      "ranks, micro-batches or layers");
   auto flags = std::make_shared<RescaleFlags>();
   RescaleRequest& request = flags->request;
   app.add_option("SET", request.set, "directory of a trace set")->required();
   app.add_option("-o,--output", request.directory, "directory to create");
   app.add_option("--dp", request.data_parallel,
                  "data-parallel ranks, those that share experts included (docs/guides/rescale.md)")
+      ->check(Positive());
+  app.add_option("--tp", request.tensor_parallel,
+                 "tensor-parallel ranks: matrices, heads and vocabulary are divided among as many")
       ->check(Positive());
   app.add_option("--micro-batches", request.micro_batches,
                  "micro-batches of a step, by pipeline or gradient accumulation; the recorded ones "

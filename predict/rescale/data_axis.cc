@@ -67,6 +67,37 @@ Result<DataAxis> FindDataAxis(const RankMesh& mesh, const std::vector<GroupKind>
   return found;
 }
 
+Result<std::size_t> FindTensorAxis(const RankMesh& mesh, const std::vector<GroupKind>& kinds,
+                                   GroupKind all_ranks) {
+  std::vector<bool> of_tensors(mesh.sizes.size(), all_ranks == GroupKind::kTensor);
+  std::vector<bool> of_others(mesh.sizes.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    for (const std::size_t axis : mesh.roles[i].axes) {
+      of_tensors[axis] = of_tensors[axis] || kinds[i] == GroupKind::kTensor;
+      of_others[axis] =
+          of_others[axis] || (kinds[i] != GroupKind::kTensor && kinds[i] != GroupKind::kOther);
+    }
+  }
+  std::optional<std::size_t> found;
+  for (std::size_t axis = 0; axis < mesh.sizes.size(); ++axis) {
+    if (!of_tensors[axis] || mesh.sizes[axis] == 1) {
+      continue;
+    }
+    if (of_others[axis] || found) {
+      return BadInput(
+          "tensor-parallel ranks are of another kind, too, or lie along several axes of the mesh: "
+          "which of them another number would change is not known");
+    }
+    found = axis;
+  }
+  if (!found) {
+    return BadInput(
+        "no transfers among tensor-parallel ranks: what they would divide is not in the set "
+        "(--group NAME=tp names their groups, if there are any)");
+  }
+  return *found;
+}
+
 WidenedMesh::WidenedMesh(const RankMesh& mesh, std::size_t axis, std::int64_t size)
     : before_(mesh), after_(mesh), axis_(axis) {
   after_.sizes[axis] = size;

@@ -1,5 +1,5 @@
-// The axis of a job's mesh along which data-parallel replicas lie, and the same job with more or
-// fewer of them.
+// The axis of a job's mesh along which data-parallel replicas or tensor-parallel ranks lie, and the
+// same job with more or fewer of them.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,12 @@ struct DataAxis {
 [[nodiscard]] Result<DataAxis> FindDataAxis(const RankMesh& mesh,
                                             const std::vector<GroupKind>& kinds,
                                             GroupKind all_ranks);
+
+// The axis of tensor-parallel ranks. Bad input: there are none, there are several, or ranks of it
+// are of another kind, too.
+[[nodiscard]] Result<std::size_t> FindTensorAxis(const RankMesh& mesh,
+                                                 const std::vector<GroupKind>& kinds,
+                                                 GroupKind all_ranks);
 
 // A mesh whose axis has another size.
 class WidenedMesh {

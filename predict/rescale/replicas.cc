@@ -30,9 +30,9 @@ constexpr char kAllRanks[] = "all";
 
 class Replicas {
  public:
-  Replicas(const TraceSet& set, const RescaleRequest& request, const std::string& directory,
-           RescaleSummary& summary)
-      : set_(set), request_(request), directory_(directory), summary_(summary) {}
+  Replicas(const TraceSet& set, const RescaleRequest& request, GroupKind kind,
+           const std::string& directory, RescaleSummary& summary)
+      : set_(set), request_(request), kind_(kind), directory_(directory), summary_(summary) {}
 
   Status Write() {
     for (const TraceSet::DistinctRank& one : set_.DistinctRanks()) {
@@ -41,13 +41,16 @@ class Replicas {
     }
     REPRISE_TRY(FindRoles());
     REPRISE_TRY(FindAxis());
-    REPRISE_ASSIGN(classes_, ChooseSources(set_, all_->mesh, files_, request_.one_copy));
+    REPRISE_ASSIGN(classes_,
+                   ChooseSources(set_, all_->mesh, files_, of_data() && request_.one_copy));
     summary_.classes = static_cast<std::int64_t>(classes_.size());
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       REPRISE_TRY(WriteClass(i));
     }
+    // Where the set was changed before, each of its files is a class with a captured rank.
+    const std::vector<std::int32_t> earlier = std::exchange(summary_.source_ranks, {});
     for (const RescaledClass& one : classes_) {
-      summary_.source_ranks.push_back(files_[one.file].rank);
+      summary_.source_ranks.push_back(earlier.empty() ? files_[one.file].rank : earlier[one.file]);
     }
     REPRISE_TRY(WriteRanks());
     return WriteJob();
@@ -156,39 +159,69 @@ class Replicas {
     return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
   }
 
+  [[nodiscard]] bool of_data() const { return kind_ == GroupKind::kData; }
+  [[nodiscard]] std::int64_t asked() const {
+    return of_data() ? request_.data_parallel : request_.tensor_parallel;
+  }
+  // "--dp 8"
+  [[nodiscard]] std::string Option() const { return fmt::format("--{} {}", Name(kind_), asked()); }
+
+  // The mesh with as many places on the axis as asked for.
+  Result<WidenedMesh> WidenData(const RankMesh& mesh, const std::vector<GroupKind>& kinds) {
+    REPRISE_ASSIGN(const DataAxis axis, FindDataAxis(mesh, kinds, kinds_.back()));
+    const std::int64_t others = axis.data_parallel / mesh.sizes[axis.axis];
+    if (asked() % others != 0) {
+      return BadInput(fmt::format(
+          "{}: {} of the {} data-parallel ranks divide experts or parameters, and stay; give a "
+          "multiple of {}",
+          Option(), others, axis.data_parallel, others));
+    }
+    if (asked() == axis.data_parallel) {
+      return UsageError(
+          fmt::format("{}: the set has as many data-parallel ranks already", Option()));
+    }
+    summary_.data_parallel_before = axis.data_parallel;
+    summary_.data_parallel_after = asked();
+    return WidenedMesh(mesh, axis.axis, asked() / others);
+  }
+  Result<WidenedMesh> WidenTensors(const RankMesh& mesh, const std::vector<GroupKind>& kinds) {
+    REPRISE_ASSIGN(const std::size_t axis, FindTensorAxis(mesh, kinds, kinds_.back()));
+    if (asked() == mesh.sizes[axis]) {
+      return UsageError(
+          fmt::format("{}: the set has as many tensor-parallel ranks already", Option()));
+    }
+    if (asked() == 1) {
+      return BadInput(
+          "--tp 1: a job without tensor parallelism has other operators than this one, which are "
+          "not in the set; give at least 2");
+    }
+    summary_.tensor_parallel_before = mesh.sizes[axis];
+    summary_.tensor_parallel_after = asked();
+    return WidenedMesh(mesh, axis, asked());
+  }
+
   Status FindAxis() {
     const std::vector<JobRole> named(roles_.begin(), roles_.end() - 1);
     REPRISE_ASSIGN(const RankMesh mesh, FindMesh(set_.world_size, named));
     const std::vector<GroupKind> kinds(kinds_.begin(), kinds_.end() - 1);
-    const auto found = FindDataAxis(mesh, kinds, kinds_.back());
-    if (!found) {
-      return BadInput(fmt::format("{}: {}; its groups with transfers: {}", request_.set,
-                                  found.error().message, KindsText()));
+    auto widened = of_data() ? WidenData(mesh, kinds) : WidenTensors(mesh, kinds);
+    if (!widened) {
+      Error error = widened.error();
+      if (error.kind == ErrorKind::kBadInput) {
+        error.message = fmt::format("{}: {}; its groups with transfers: {}", request_.set,
+                                    error.message, KindsText());
+      }
+      return tl::unexpected(std::move(error));
     }
-    const DataAxis& axis = *found;
-    const std::int64_t replicas = mesh.sizes[axis.axis];
-    const std::int64_t others = axis.data_parallel / replicas;
-    if (request_.data_parallel % others != 0) {
-      return BadInput(
-          fmt::format("--dp {}: {} of the {} data-parallel ranks divide experts or parameters, and "
-                      "stay; give a "
-                      "multiple of {}",
-                      request_.data_parallel, others, axis.data_parallel, others));
-    }
-    if (request_.data_parallel == axis.data_parallel) {
-      return UsageError(fmt::format("--dp {}: the set has as many data-parallel ranks already",
-                                    request_.data_parallel));
-    }
-    WidenedMesh widened(mesh, axis.axis, request_.data_parallel / others);
-    summary_.ranks_before = set_.world_size;
-    summary_.data_parallel_before = axis.data_parallel;
-    summary_.data_parallel_after = request_.data_parallel;
     std::vector<MeshRole> places = mesh.roles;
     places.emplace_back();
     places.back().axes.resize(mesh.sizes.size());
     std::iota(places.back().axes.begin(), places.back().axes.end(), 0);
-    all_ = RescaledRoles{
-        .roles = roles_, .places = std::move(places), .by_id = by_id_, .mesh = std::move(widened)};
+    all_ = RescaledRoles{.roles = roles_,
+                         .places = std::move(places),
+                         .by_id = by_id_,
+                         .mesh = *std::move(widened),
+                         .kind = kind_};
     for (const SeenTransfers& seen : seen_) {
       all_->divides.push_back(seen.kinds.contains(CommKind::kReduceScatter));
     }
@@ -206,8 +239,8 @@ class Replicas {
     for (const std::int64_t size : all_->mesh.after().sizes) {
       ranks *= size;
       if (ranks > static_cast<std::int64_t>(CurrentInputLimits().ranks)) {
-        return BadInput(fmt::format("--dp {}: more ranks than {}, which --limits ranks=N raises",
-                                    request_.data_parallel, CurrentInputLimits().ranks));
+        return BadInput(fmt::format("{}: more ranks than {}, which --limits ranks=N raises",
+                                    Option(), CurrentInputLimits().ranks));
       }
     }
     summary_.ranks_after = ranks;
@@ -227,7 +260,9 @@ class Replicas {
     const SourceFile& file = files_[classes_[number].file];
     RescaledNodes nodes(*all_, file.rank, folded());
     REPRISE_TRY(Pass(file.path, [&nodes](Node& node) { return nodes.Measure(node); }));
-    nodes.EndMeasure();
+    if (const Status solved = nodes.EndMeasure(); !solved) {
+      return Fail(solved.error().kind, fmt::format("{}: {}", file.path, solved.error().message));
+    }
     for (bool found = nodes.follows(); found;) {
       found = false;
       REPRISE_TRY(Pass(file.path, [&](Node& node) -> Status {
@@ -270,8 +305,9 @@ class Replicas {
   }
 
   [[nodiscard]] TraceMetadata HeaderOf(TraceMetadata header, std::int32_t rank) const {
-    header.source += fmt::format("; rescaled: dp {} for {}", summary_.data_parallel_after,
-                                 summary_.data_parallel_before);
+    header.source +=
+        fmt::format("; rescaled: {} {} for {}", Name(kind_), asked(),
+                    of_data() ? summary_.data_parallel_before : summary_.tensor_parallel_before);
     header.rank = rank;
     header.world_size = static_cast<std::int32_t>(summary_.ranks_after);
     header.groups.clear();
@@ -313,23 +349,25 @@ class Replicas {
     return ranks.Write(directory_);
   }
 
-  // A generated set's: as many more samples and FLOPs as ranks. What memory shards take is not
-  // known from the nodes.
+  // A generated set's: as many more samples and FLOPs as replicas. What memory divided tensors take
+  // is not known from the nodes.
   Status WriteJob() const {
     REPRISE_ASSIGN(std::optional<JobFacts> job, ReadJobFacts(set_.directory));
     if (!job) {
       return {};
     }
-    const auto scaled = [&](std::int64_t number) {
-      return number * summary_.data_parallel_after / summary_.data_parallel_before;
-    };
     job->ranks = summary_.ranks_after;
-    job->samples = scaled(job->samples);
-    job->tokens = scaled(job->tokens);
-    const double ratio = static_cast<double>(summary_.data_parallel_after) /
-                         static_cast<double>(summary_.data_parallel_before);
-    job->model_flops *= ratio;
-    job->executed_flops *= ratio;
+    if (of_data()) {
+      const auto scaled = [&](std::int64_t number) {
+        return number * summary_.data_parallel_after / summary_.data_parallel_before;
+      };
+      job->samples = scaled(job->samples);
+      job->tokens = scaled(job->tokens);
+      const double ratio = static_cast<double>(summary_.data_parallel_after) /
+                           static_cast<double>(summary_.data_parallel_before);
+      job->model_flops *= ratio;
+      job->executed_flops *= ratio;
+    }
     std::vector<ClassMemory> memory;
     for (const RescaledClass& one : classes_) {
       if (!summary_.changed.contains(Rescaled::kShard) && one.file < job->memory.size()) {
@@ -344,6 +382,7 @@ class Replicas {
 
   const TraceSet& set_;
   const RescaleRequest& request_;
+  const GroupKind kind_;  // of the ranks that there are more or fewer of
   const std::string& directory_;
   RescaleSummary& summary_;
   std::vector<SourceFile> files_;
@@ -357,9 +396,9 @@ class Replicas {
 
 }  // namespace
 
-Status WriteReplicas(const TraceSet& set, const RescaleRequest& request,
+Status WriteReplicas(const TraceSet& set, const RescaleRequest& request, GroupKind kind,
                      const std::string& directory, RescaleSummary& summary) {
-  return Replicas(set, request, directory, summary).Write();
+  return Replicas(set, request, kind, directory, summary).Write();
 }
 
 }  // namespace reprise

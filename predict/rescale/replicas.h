@@ -1,4 +1,4 @@
-// A set's files with more or fewer data-parallel ranks.
+// A set's files with more or fewer data- or tensor-parallel ranks.
 #pragma once
 
 #include <string>
@@ -9,9 +9,11 @@
 
 namespace reprise {
 
-// Writes files, classes, and the job of a generated set, into a directory that is there, and adds
-// to the summary. Bad input, usage error: as RescaleSet.
+// `kind`: data or tensor, of which the request has a number. Writes files, classes, and the job of
+// a generated set, into a directory that is there, and adds to the summary. Bad input, usage error:
+// as RescaleSet.
 [[nodiscard]] Status WriteReplicas(const TraceSet& set, const RescaleRequest& request,
-                                   const std::string& directory, RescaleSummary& summary);
+                                   GroupKind kind, const std::string& directory,
+                                   RescaleSummary& summary);
 
 }  // namespace reprise

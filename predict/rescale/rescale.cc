@@ -56,6 +56,9 @@ class Rescaling {
     if (request_.micro_batches != 0) {
       changes.push_back(&Rescaling::ChangeMicroBatches);
     }
+    if (request_.tensor_parallel != 0) {
+      changes.push_back(&Rescaling::ChangeTensorRanks);
+    }
     if (request_.data_parallel != 0) {
       changes.push_back(&Rescaling::ChangeReplicas);
     }
@@ -91,10 +94,17 @@ class Rescaling {
     Count(*summary_.micro_batches);
     return {};
   }
-  Status ChangeReplicas(const TraceSet& set, const std::string& directory) {
+  Status ChangeRanks(const TraceSet& set, GroupKind kind, const std::string& directory) {
     summary_.nodes_written = 0;
     summary_.changed.clear();
-    return WriteReplicas(set, request_, directory, summary_);
+    summary_.groups.clear();
+    return WriteReplicas(set, request_, kind, directory, summary_);
+  }
+  Status ChangeTensorRanks(const TraceSet& set, const std::string& directory) {
+    return ChangeRanks(set, GroupKind::kTensor, directory);
+  }
+  Status ChangeReplicas(const TraceSet& set, const std::string& directory) {
+    return ChangeRanks(set, GroupKind::kData, directory);
   }
 
   Status WriteManifest(const std::string& directory) const {
@@ -112,6 +122,12 @@ class Rescaling {
       json["data_parallel"] = {{"from", summary_.data_parallel_before},
                                {"to", summary_.data_parallel_after}};
       json["one_copy"] = request_.one_copy;
+    }
+    if (request_.tensor_parallel != 0) {
+      json["tensor_parallel"] = {{"from", summary_.tensor_parallel_before},
+                                 {"to", summary_.tensor_parallel_after}};
+    }
+    if (!summary_.source_ranks.empty()) {
       json["source_ranks"] = summary_.source_ranks;
     }
     for (const auto& [rule, nodes] : summary_.changed) {

@@ -1,5 +1,5 @@
-// A set at another size: the same job with more or fewer data-parallel ranks, micro-batches or
-// layers.
+// A set at another size: the same job with more or fewer data- or tensor-parallel ranks,
+// micro-batches or layers.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,7 @@ struct RescaleRequest {
   std::string directory;  // of the result, a folded set
   // 0: as the set has them. At least one of them is given.
   std::int64_t data_parallel = 0;
+  std::int64_t tensor_parallel = 0;
   std::int64_t micro_batches = 0;  // in each step
   std::int64_t layers = 0;         // that are alike, of all pipeline stages together
   // Kinds of groups, by role, description or id: what descriptions and transfers do not say.
@@ -40,8 +41,10 @@ struct RescaledGroups {
 
 struct RescaleSummary {
   std::int64_t ranks_before = 0, ranks_after = 0;
-  std::int64_t data_parallel_before = 0, data_parallel_after = 0;  // 0: not asked for
-  std::optional<RepeatSummary> layers, micro_batches;              // where asked for
+  // 0: not asked for.
+  std::int64_t data_parallel_before = 0, data_parallel_after = 0;
+  std::int64_t tensor_parallel_before = 0, tensor_parallel_after = 0;
+  std::optional<RepeatSummary> layers, micro_batches;  // where asked for
   std::string missing;  // ranks of the source without a file, whose replicas stand for them
   std::vector<RescaledGroups> groups;
   std::int64_t classes = 0;
@@ -52,13 +55,13 @@ struct RescaleSummary {
   std::int64_t unknown_sizes = 0;
 };
 
-// Layers come first (WriteLayers), then micro-batches (WriteMicroBatches). With another number of
-// data-parallel ranks, every rank of the result repeats a captured one at the same place of the
-// mesh, and replicas come in turn. Gradients' sums keep their bytes; shards and what works on them
-// change theirs. Recorded times stay. Nodes that changed have Node::rescaled; rescaled.json says
-// what was done from what. Bad input: roles that are not known or contradict, sizes that do not
-// divide, transfers whose size at another number of ranks does not follow from them, a set that was
-// rescaled before.
+// Layers come first (WriteLayers), then micro-batches (WriteMicroBatches), tensor-parallel and
+// data-parallel ranks (WriteReplicas). With another number of ranks, every rank of the result
+// repeats a captured one at the same place of the mesh, and replicas come in turn. Gradients' sums
+// keep their bytes; what ranks divide changes its size, and what works on it. Recorded times stay.
+// Nodes that changed have Node::rescaled; rescaled.json says what was done from what. Bad input:
+// roles that are not known or contradict, sizes that do not divide, transfers whose size at another
+// number of ranks does not follow from them, a set that was rescaled before.
 [[nodiscard]] Result<RescaleSummary> RescaleSet(const RescaleRequest& request);
 
 }  // namespace reprise

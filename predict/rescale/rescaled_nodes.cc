@@ -17,6 +17,9 @@ tl::unexpected<Error> CannotRescale(const Node& node, std::string_view why) {
 
 // DistributedDataParallel's, Megatron-LM's and FSDP2's, which bring a sum to its mean.
 constexpr std::array<std::string_view, 2> kProducts = {"aten::mul", "aten::mul_"};
+// Transfers without tensors that carry counts and norms, not parts of a model.
+constexpr std::int64_t kSmallBytes = 512;
+
 constexpr std::array<std::string_view, 2> kQuotients = {"aten::div", "aten::div_"};
 
 // Elements that one member puts into an all-gather, or gets of anything else.
@@ -59,7 +62,33 @@ Result<std::optional<DividedAmong>> RescaledNodes::DivisionOf(const Node& node) 
   return std::optional(DividedAmong{roles_.SizeBefore(role), roles_.SizeAfter(role)});
 }
 
+RescaledNodes::RescaledNodes(RescaledRoles& roles, std::int32_t rank, bool folded)
+    : roles_(roles), rank_(rank), folded_(folded) {
+  if (roles_.kind == GroupKind::kTensor) {
+    const std::size_t axis = roles_.mesh.axis();
+    divided_.emplace(
+        DividedAmong{roles_.mesh.before().sizes[axis], roles_.mesh.after().sizes[axis]});
+  }
+}
+
+Status RescaledNodes::EndMeasure() {
+  if (divided_) {
+    return divided_->Solve();
+  }
+  shards_.EndMeasure();
+  return {};
+}
+
 Status RescaledNodes::Measure(const Node& node) {
+  if (divided_) {
+    bool among = false;
+    if (node.comm) {
+      REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
+      among = roles_.SizeBefore(role) != roles_.SizeAfter(role);
+    }
+    divided_->Collect(node, among);
+    return {};
+  }
   if (!node.comm) {
     shards_.Measure(node, std::nullopt);
     return {};
@@ -103,8 +132,8 @@ Status RescaledNodes::ChangePeer(const Node& node, std::size_t role, CommSpec& s
   }
   if (mesh.ReplicaAt(place, peer) != mesh.before().PlaceOf(rank_, mesh.axis())) {
     return CannotRescale(node,
-                         "it goes to another data-parallel replica: to which one of another "
-                         "number of them is not known");
+                         "it goes to another rank of those that there would be more or fewer of: "
+                         "to which one is not known");
   }
   roles_.without_axis.insert(role);
   spec.group = roles_.NameWithoutAxis(role);
@@ -133,8 +162,7 @@ void RescaledNodes::ChangeBytes(CommSpec& spec, std::int64_t elements_before,
   }
 }
 
-Status RescaledNodes::ChangeTransfer(Node& node, const Node& before, bool& changed) {
-  REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
+Status RescaledNodes::ChangeShards(Node& node, const Node& before) const {
   REPRISE_ASSIGN(const std::optional<DividedAmong> division, DivisionOf(node));
   CommSpec& spec = *node.comm;
   if (spec.bytes_known && (division || shards_.DivisionOfAll(before))) {
@@ -146,6 +174,50 @@ Status RescaledNodes::ChangeTransfer(Node& node, const Node& before, bool& chang
     }
     ChangeBytes(spec, elements, after, division);
   }
+  return {};
+}
+
+Status RescaledNodes::ChangeTensors(Node& node, const Node& before) const {
+  CommSpec& spec = *node.comm;
+  if (!spec.bytes_known) {
+    return {};
+  }
+  REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
+  std::vector<const TensorDesc*> old = TensorsIn(before.inputs), now = TensorsIn(node.inputs);
+  for (const TensorDesc* const tensor : TensorsIn(before.outputs)) {
+    old.push_back(tensor);
+  }
+  for (const TensorDesc* const tensor : TensorsIn(node.outputs)) {
+    now.push_back(tensor);
+  }
+  const bool among = roles_.SizeBefore(role) != roles_.SizeAfter(role);
+  if (old.empty() && (among || spec.in_bytes + spec.out_bytes > kSmallBytes)) {
+    return CannotRescale(node, "it has no tensors: how many bytes it would move is not known");
+  }
+  for (std::int64_t* const bytes : {&spec.in_bytes, &spec.out_bytes}) {
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      if (old[i]->elements * SizeOf(old[i]->dtype) == *bytes) {
+        *bytes = now[i]->elements * SizeOf(now[i]->dtype);
+        break;
+      }
+    }
+  }
+  const bool resized =
+      !std::ranges::equal(old, now, {}, &TensorDesc::elements, &TensorDesc::elements);
+  if (resized && spec.in_bytes == before.comm->in_bytes &&
+      spec.out_bytes == before.comm->out_bytes) {
+    return CannotRescale(node, "its bytes are not those of one of its tensors, which change");
+  }
+  if (spec.largest_bytes >= 0) {
+    spec.largest_bytes = ContributedBytes(spec);
+  }
+  return {};
+}
+
+Status RescaledNodes::ChangeTransfer(Node& node, const Node& before, bool& changed) {
+  REPRISE_TRY(divided_ ? ChangeTensors(node, before) : ChangeShards(node, before));
+  REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
+  CommSpec& spec = *node.comm;
   spec.group = roles_.roles[role].name;
   changed = roles_.SizeBefore(role) != roles_.SizeAfter(role);
   if (IsPointToPoint(spec.kind)) {
@@ -156,7 +228,7 @@ Status RescaledNodes::ChangeTransfer(Node& node, const Node& before, bool& chang
     REPRISE_ASSIGN(const std::int64_t root, PositionOf(node, role, spec.root));
     const std::int64_t after = roles_.mesh.PositionAfter(roles_.places[role], root);
     if (after < 0) {
-      return CannotRescale(node, "its root is one of the replicas that would be left out");
+      return CannotRescale(node, "its root is one of the ranks that would be left out");
     }
     spec.root = static_cast<std::int32_t>(after);
   }
@@ -210,13 +282,13 @@ bool RescaledNodes::ChangeMean(Node& node) const {
 
 Result<Rescaled> RescaledNodes::Change(Node& node) {
   const Node before = node.comm ? node : Node();
-  REPRISE_ASSIGN(const bool changed, shards_.Change(node));
+  REPRISE_ASSIGN(const bool changed, divided_ ? divided_->Change(node) : shards_.Change(node));
   if (node.comm) {
     bool of_group = false;
     REPRISE_TRY(ChangeTransfer(node, before, of_group));
     return of_group ? Rescaled::kGroup : changed ? Rescaled::kShard : Rescaled::kNo;
   }
-  const bool mean = ChangeMean(node);
+  const bool mean = !divided_ && ChangeMean(node);
   return changed ? Rescaled::kShard : mean ? Rescaled::kMean : Rescaled::kNo;
 }
 

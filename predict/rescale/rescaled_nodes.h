@@ -1,4 +1,4 @@
-// A rank's nodes as they are with another number of data-parallel ranks.
+// A rank's nodes as they are with another number of data- or tensor-parallel ranks.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "et_schema/node.h"
 #include "predict/rescale/data_axis.h"
+#include "predict/rescale/divided_tensors.h"
 #include "predict/rescale/group_kinds.h"
 #include "predict/rescale/rank_mesh.h"
 #include "predict/rescale/shards.h"
@@ -24,6 +25,7 @@ struct RescaledRoles {
   std::vector<MeshRole> places;              // parallel to it
   std::map<std::string, std::size_t> by_id;  // of groups, or of roles in a folded set
   WidenedMesh mesh;
+  GroupKind kind = GroupKind::kData;  // of the axis that changes: data or tensor
   // By role: whether its members divide buffers among them.
   std::vector<bool> divides;
   std::set<std::size_t> without_axis;  // those whose messages stay within a replica
@@ -46,13 +48,13 @@ class RescaledNodes {
  public:
   // `rank`: whose file it is, or the first of its class; `folded`: transfers name roles and
   // positions. `roles` must outlive it.
-  RescaledNodes(RescaledRoles& roles, std::int32_t rank, bool folded)
-      : roles_(roles), rank_(rank), folded_(folded) {}
+  RescaledNodes(RescaledRoles& roles, std::int32_t rank, bool folded);
 
   [[nodiscard]] Status Measure(const Node& node);
-  void EndMeasure() { shards_.EndMeasure(); }
+  // Bad input: as DividedTensors::Solve.
+  [[nodiscard]] Status EndMeasure();
   // False without shards: a pass is then not needed.
-  [[nodiscard]] bool follows() const { return !shards_.empty(); }
+  [[nodiscard]] bool follows() const { return !divided_ && !shards_.empty(); }
   [[nodiscard]] Result<bool> Follow(const Node& node) { return shards_.Follow(node); }
   // What changed; the node's group is its role's, as in a folded set.
   [[nodiscard]] Result<Rescaled> Change(Node& node);
@@ -61,6 +63,9 @@ class RescaledNodes {
   [[nodiscard]] Result<std::optional<DividedAmong>> DivisionOf(const Node& node) const;
   // `before`: the node with its tensors as they were.
   [[nodiscard]] Status ChangeTransfer(Node& node, const Node& before, bool& changed);
+  [[nodiscard]] Status ChangeShards(Node& node, const Node& before) const;
+  // Bytes of the tensors that it moves.
+  [[nodiscard]] Status ChangeTensors(Node& node, const Node& before) const;
   // `division`: of a buffer in parts for the members, of which one has these elements.
   static void ChangeBytes(CommSpec& spec, std::int64_t elements_before, std::int64_t elements_after,
                           const std::optional<DividedAmong>& division);
@@ -72,7 +77,8 @@ class RescaledNodes {
   RescaledRoles& roles_;
   std::int32_t rank_;
   bool folded_;
-  ShardedTensors shards_;
+  ShardedTensors shards_;                                  // of data-parallel ranks
+  std::optional<DividedTensors> divided_;                  // of tensor-parallel ones
   std::unordered_map<std::int64_t, DividedAmong> summed_;  // storages of sums over replicas
 };
 

@@ -12,9 +12,10 @@ bool IsCopyOut(const Node& node) {
   return OperatorOf(node).find("split_with_sizes_copy") != std::string::npos;
 }
 
-std::vector<std::vector<const TensorDesc*>> TogetherIn(const Node& node) {
+std::vector<std::vector<const TensorDesc*>> TogetherIn(const ValueList& inputs,
+                                                       const ValueList& outputs) {
   std::vector<std::vector<const TensorDesc*>> together(1);
-  for (const ValueList* const values : {&node.inputs, &node.outputs}) {
+  for (const ValueList* const values : {&inputs, &outputs}) {
     for (const Value& value : *values) {
       if (const TensorDesc* const tensor = value.AsTensor()) {
         together[0].push_back(tensor);

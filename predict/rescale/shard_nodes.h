@@ -22,7 +22,11 @@ inline constexpr std::string_view kChunkCat = "fsdp::chunk_cat";
 
 // Tensors that an elementwise operator works on together: those at the same place of its lists, and
 // those that are in none.
-[[nodiscard]] std::vector<std::vector<const TensorDesc*>> TogetherIn(const Node& node);
+[[nodiscard]] std::vector<std::vector<const TensorDesc*>> TogetherIn(const ValueList& inputs,
+                                                                     const ValueList& outputs);
+[[nodiscard]] inline std::vector<std::vector<const TensorDesc*>> TogetherIn(const Node& node) {
+  return TogetherIn(node.inputs, node.outputs);
+}
 
 // Bad input: the node combines a shard in a way that is not known.
 [[nodiscard]] tl::unexpected<Error> IsNotKnown(const Node& node, const TensorDesc& shard);

@@ -4,14 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "predict/rescale/changed_sizes.h"
 #include "predict/rescale/shard_nodes.h"
 #include "predict/rescale/shards.h"
 
 namespace reprise {
 namespace {
-
-// Numbers among the arguments that repeat shape or strides of a result that has changed.
-using ChangedLists = std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>>;
 
 std::optional<std::vector<std::int64_t>> IntegersIn(const Value& value) {
   const ValueList* const list = value.AsList();
@@ -36,21 +34,6 @@ Value ListOf(const std::vector<std::int64_t>& integers) {
     list.push_back(Value{integer});
   }
   return Value{std::move(list)};
-}
-
-void ChangeLists(ValueList& values, const ChangedLists& lists) {
-  for (Value& value : values) {
-    const auto integers = IntegersIn(value);
-    if (!integers) {
-      continue;
-    }
-    for (const auto& [before, after] : lists) {
-      if (*integers == before) {
-        value = ListOf(after);
-        break;
-      }
-    }
-  }
 }
 
 }  // namespace
@@ -179,7 +162,7 @@ Result<bool> ShardedTensors::Change(Node& node) const {
   }
   REPRISE_TRY(CheckAlike(node));
   const std::string& name = OperatorOf(node);
-  const ValueList outputs = node.outputs;
+  const ValueList inputs = node.inputs, outputs = node.outputs;
   // Before the tensors change: the shard, or the row of a rank, whose parts are among the
   // arguments.
   std::int64_t packed = 0;
@@ -206,16 +189,7 @@ Result<bool> ShardedTensors::Change(Node& node) const {
   } else if (name.starts_with(kChunkCat)) {
     changed = ChangeChunks(node) || changed;
   } else if (changed) {
-    ChangedLists lists;
-    const std::vector<const TensorDesc*> before = TensorsIn(outputs),
-                                         after = TensorsIn(node.outputs);
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      if (before[i]->shape != after[i]->shape) {
-        lists.emplace_back(before[i]->shape, after[i]->shape);
-        lists.emplace_back(before[i]->strides, after[i]->strides);
-      }
-    }
-    ChangeLists(node.inputs, lists);
+    ChangeSizesAmongArguments(node, inputs, outputs);
   }
   return changed;
 }

@@ -13,14 +13,9 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
+#include "predict/rescale/divided_among.h"
 
 namespace reprise {
-
-// A buffer is divided among `from` ranks in the source, among `to` in the result.
-struct DividedAmong {
-  std::int64_t from = 1, to = 1;
-  bool operator==(const DividedAmong&) const = default;
-};
 
 // Found in a rank's nodes, which are shown to it in order, several times: Measure over all of them
 // and EndMeasure, then Follow over all of them until it finds no more, then Change, node by node.

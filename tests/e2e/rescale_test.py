@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""reprise rescale: captured jobs with other numbers of data-parallel ranks, and what is refused."""
+"""reprise rescale: captured jobs with other numbers of ranks, micro-batches and layers, and what is refused."""
 import collections
 import json
 import sys
@@ -109,6 +109,46 @@ class Rescale(program.ProgramTest):
             self.assertGreater(gemms[1], 1.8 * gemms[0])
             self.assertEqual(len(after[1]), 2 * len(before[1]))
         self.run_program("replay", rescaled, "-o", self.dir / "run", "--force", ranks=4)
+
+    def test_tensor_ranks_are_those_captured_in_that_number(self):
+        """The same model captured on two and on four tensor-parallel ranks."""
+        captured = {ranks: self.convert(f"gloo_comms/gpt_tp{ranks}") for ranks in (2, 4)}
+        for before, after in ((2, 4), (4, 2)):
+            rescaled = self.dir / f"tp{after}"
+            done = self.run_program("rescale", captured[before], "--tp", after, "-o", rescaled).stdout
+            self.assertIn(f"tensor parallelism {after} from {before}", done)
+            self.run_program("validate", rescaled)
+            for rank in range(after):
+                with self.subTest(after=after, rank=rank):
+                    got, expected = self.rank(rescaled, rank), self.rank(captured[after], rank)
+                    self.assertEqual(got[:2], expected[:2])
+                    self.assertEqual(got[2]["group"], len(got[1]))
+                    self.assertGreater(got[2]["shard"], 0)
+            manifest = json.loads((rescaled / "rescaled.json").read_text())
+            self.assertEqual(manifest["tensor_parallel"], {"from": before, "to": after})
+            self.run_program("replay", rescaled, "-o", self.dir / "run", "--force", ranks=after)
+
+    def test_tensor_ranks_that_are_not_known(self):
+        def refused(trace, number, code=BAD_INPUT):
+            return self.run_program("rescale", trace, "--tp", number, "-o", self.dir / "refused", expect=code).stderr
+        tensor = self.convert("gloo_comms/gpt_tp2")
+        self.assertIn("as many tensor-parallel ranks already", refused(tensor, 2, USAGE))
+        self.assertIn("give at least 2", refused(tensor, 1))
+        self.assertIn("7 ranks can't divide it", refused(tensor, 7))
+        self.assertIn("no transfers among tensor-parallel ranks", refused(self.convert("gloo/gpt_ddp4"), 2))
+        heads = self.dir / "one_head"
+        self.run_program("generate", "gpt-small", "--tp", "4", "--pp", "1", "-o", heads)  # as many heads as ranks
+        self.assertIn("with one head for each rank", refused(heads, 2))
+
+    def test_tensor_ranks_and_replicas(self):
+        job = self.dir / "job"
+        self.run_program("generate", "gpt-small", "--tp", "2", "--pp", "1", "--dp", "2", "--zero", "0", "-o", job)
+        out = self.rescale(job, 8, "--tp", "4", "--layers", "6")
+        manifest = json.loads((out / "rescaled.json").read_text())
+        self.assertEqual([manifest[of] for of in ("layers", "tensor_parallel", "data_parallel")],
+                         [{"from": 4, "to": 6}, {"from": 2, "to": 4}, {"from": 2, "to": 8}])
+        self.assertEqual(set(manifest["source_ranks"]), {0})
+        self.run_program("validate", out)
 
     def test_layers_that_are_not_found(self):
         def refused(trace, number, code=BAD_INPUT):

@@ -26,8 +26,10 @@ using Options = std::map<std::string, std::string>;
 struct GeneratedJob {
   std::string preset;
   Options options;
-  std::int64_t step = 1;    // data-parallel ranks come in multiples of this
-  std::int64_t layers = 0;  // 0: those of the preset
+  std::int64_t step = 1;  // data-parallel ranks come in multiples of this
+  // 0: those of the preset.
+  std::int64_t layers = 0;
+  std::int64_t heads = 0, kv_heads = 0, tp = 0;
 
   [[nodiscard]] std::string Text() const {
     std::string text = preset;
@@ -58,7 +60,11 @@ inline bool MakeSet(const GeneratedJob& layout, std::int64_t dp, std::int64_t mi
   if (!workload) {
     return false;
   }
-  workload->model.layers = layout.layers > 0 ? layout.layers : workload->model.layers;
+  ModelShape& model = workload->model;
+  model.layers = layout.layers > 0 ? layout.layers : model.layers;
+  model.heads = layout.heads > 0 ? layout.heads : model.heads;
+  model.kv_heads = layout.kv_heads > 0 ? layout.kv_heads : model.kv_heads;
+  workload->layout.tp = layout.tp > 0 ? layout.tp : workload->layout.tp;
   const GenerateRequest request{.workload = *workload, .directory = directory, .costs = AddCosts};
   const auto made = Generate(request);
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
@@ -85,9 +91,16 @@ inline std::vector<std::int32_t> MembersOf(const TraceSet& set, const Node& node
 
 inline std::string TextOf(const ValueList& values) {
   std::string text;
-  for (const TensorDesc* const tensor : TensorsIn(values)) {
-    text += fmt::format("{}/{}/{}+{}[{}] ", tensor->incarnation, tensor->tensor_id,
-                        tensor->storage_id, tensor->offset, fmt::join(tensor->shape, ","));
+  for (const Value& value : values) {
+    if (const TensorDesc* const tensor = value.AsTensor()) {
+      text += fmt::format("{}/{}/{}+{}[{}]({}) ", tensor->incarnation, tensor->tensor_id,
+                          tensor->storage_id, tensor->offset, fmt::join(tensor->shape, ","),
+                          fmt::join(tensor->strides, ","));
+    } else if (const ValueList* const list = value.AsList()) {
+      text += "(" + TextOf(*list) + ") ";
+    } else {
+      text += fmt::format("{} ", value.AsNumber<double>(0));
+    }
   }
   return text;
 }

@@ -1,0 +1,425 @@
+#include "predict/rescale/divided_layout.h"
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+
+namespace reprise {
+namespace {
+
+std::int64_t EndOf(std::int64_t offset, const std::vector<std::int64_t>& shape,
+                   const std::vector<std::int64_t>& strides) {
+  std::int64_t end = offset + 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    end += (shape[i] - 1) * strides[i];
+  }
+  return end;
+}
+
+// `times`: from / to times as large, for each; below 0: the inverse. -1: not a whole number.
+std::int64_t ScaledBy(std::int64_t number, int times, const DividedAmong& division) {
+  for (; times > 0 && number > 0; --times) {
+    number = number * division.from % division.to == 0 ? number * division.from / division.to : -1;
+  }
+  for (; times < 0 && number > 0; ++times) {
+    number = number * division.to % division.from == 0 ? number * division.to / division.from : -1;
+  }
+  return number;
+}
+
+}  // namespace
+
+std::size_t DividedLayout::NumberOf(const TensorDesc& tensor) const {
+  const auto same = std::ranges::find_if(views_, [&tensor](const View& view) {
+    return view.offset == tensor.offset && view.shape == tensor.shape &&
+           view.strides == tensor.strides;
+  });
+  return static_cast<std::size_t>(same - views_.begin());
+}
+
+std::size_t DividedLayout::Add(const TensorDesc& tensor) {
+  const std::size_t known = NumberOf(tensor);
+  if (known == views_.size()) {
+    views_.push_back({.offset = tensor.offset, .shape = tensor.shape, .strides = tensor.strides});
+    views_.back().broadcast.resize(tensor.shape.size());
+  }
+  return known;
+}
+
+// Where no tensors of several dimensions overlap unless one is within the other, the largest ones
+// are cells, and so are tensors of one dimension between them. Others of one dimension join cells,
+// or are a share of them.
+void DividedLayout::EndAdding() {
+  struct Interval {
+    bool flat = false;
+    std::int64_t begin = 0, end = 0;
+    std::size_t view = 0;
+  };
+  std::vector<Interval> intervals;
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const View& view = views_[i];
+    if (ElementCount(view.shape) > 0) {
+      const bool flat = std::ranges::count_if(view.shape, [](std::int64_t n) { return n > 1; }) < 2;
+      intervals.push_back({flat, view.offset, EndOf(view.offset, view.shape, view.strides), i});
+      extent_ = std::max(extent_, intervals.back().end);
+    }
+  }
+  // Largest ones first; vectors, which may join several, smallest first.
+  std::ranges::sort(intervals, {}, [](const Interval& one) {
+    const std::int64_t elements = one.end - one.begin;
+    return std::tuple(one.flat, one.flat ? elements : -elements, one.begin);
+  });
+  bool apart = std::ranges::any_of(intervals, &Interval::flat);
+  for (const Interval& one : intervals) {
+    const auto touched = std::ranges::find_if(
+        cells_, [&one](const Cell& cell) { return cell.begin < one.end && one.begin < cell.end; });
+    View& view = views_[one.view];
+    view.cell = static_cast<int>(touched - cells_.begin());
+    if (touched == cells_.end()) {
+      cells_.push_back({.begin = one.begin, .end = one.end});
+    } else if (one.begin < touched->begin || touched->end < one.end) {
+      view.cell = -1;
+      apart = apart && one.flat;
+    }
+  }
+  if (!apart) {
+    cells_ = {{.begin = 0, .end = extent_}};
+    std::ranges::for_each(views_, [](View& view) { view.cell = 0; });
+  }
+}
+
+void DividedLayout::SetShare(std::size_t tensor) {
+  View& view = views_[tensor];
+  if (view.shape.size() == 1 && view.shape[0] < extent_) {
+    view.share = true;
+    view.cell = -1;
+  }
+}
+
+bool DividedLayout::Reaches(const View& view, std::size_t dim, const Mark& mark) {
+  const std::int64_t stride = view.strides[dim], size = view.shape[dim];
+  if (size <= 1 || stride <= 0 || stride >= mark.end) {
+    return false;
+  }
+  return stride * size >= (stride < mark.part ? mark.part : mark.end);
+}
+
+DividedLayout::Marks DividedLayout::MarksBesides(const View& view, const Marks& marks) {
+  Marks left = marks;
+  for (const Mark& mark : marks) {
+    for (std::size_t dim = 0; dim < view.shape.size() && mark.IsOfRanks(); ++dim) {
+      if (!Reaches(view, dim, mark) || view.strides[dim] >= mark.part) {
+        continue;
+      }
+      const auto within = std::ranges::find_if(left, [&](const Mark& one) {
+        return !one.IsOfRanks() && view.strides[dim] < one.end && one.end <= mark.part;
+      });
+      if (within != left.end()) {
+        left.erase(within);
+        std::erase(left, mark);
+      }
+    }
+  }
+  return left;
+}
+
+int DividedLayout::Divisions(const View& view, std::size_t dim, const Marks& marks) {
+  int divisions = view.broadcast[dim];
+  for (const Mark& mark : marks) {
+    if (Reaches(view, dim, mark)) {
+      divisions += mark.IsOfRanks() ? -1 : 1;
+    }
+  }
+  return divisions;
+}
+
+int DividedLayout::Divisions(std::size_t tensor, std::size_t dim) const {
+  const View& view = views_[tensor];
+  return view.cell < 0 ? 0
+                       : Divisions(view, dim, cells_[static_cast<std::size_t>(view.cell)].marks);
+}
+
+bool DividedLayout::IsOfRanks(std::size_t tensor, std::size_t dim) const {
+  const View& view = views_[tensor];
+  if (view.cell < 0) {
+    return false;
+  }
+  if (view.strides[dim] == 0) {
+    return view.broadcast[dim] < 0;
+  }
+  const Marks& marks = cells_[static_cast<std::size_t>(view.cell)].marks;
+  const Mark own{view.strides[dim] * view.shape[dim], view.strides[dim]};
+  return view.shape[dim] > 1 && std::ranges::find(marks, own) != marks.end();
+}
+
+bool DividedLayout::HasDivided() const {
+  return std::ranges::any_of(cells_, [](const Cell& cell) { return !cell.marks.empty(); }) ||
+         std::ranges::any_of(views_, [](const View& view) {
+           return std::ranges::any_of(view.broadcast, [](int divisions) { return divisions != 0; });
+         });
+}
+
+std::optional<DividedLayout::Placed> DividedLayout::Place(const View& view, std::int64_t begin,
+                                                          const Marks& marks,
+                                                          const DividedAmong& division) {
+  Placed placed{.offset = 0, .shape = view.shape, .strides = view.strides};
+  for (std::size_t i = 0; i < view.shape.size(); ++i) {
+    const std::int64_t size = view.shape[i], stride = view.strides[i];
+    int below = 0;
+    for (const Mark& mark : marks) {
+      const bool reaches = Reaches(view, i, mark);
+      const std::int64_t least = stride < mark.part ? mark.part : mark.end;
+      if (reaches && (least % stride != 0 || stride * size % least != 0)) {
+        return std::nullopt;
+      }
+      if (!reaches && stride > 0 && mark.end <= stride && stride % mark.end == 0) {
+        below += mark.IsOfRanks() ? -1 : 1;
+      } else if (!reaches && mark.end <= stride && size > 1) {
+        return std::nullopt;
+      }
+    }
+    placed.shape[i] = ScaledBy(size, Divisions(view, i, marks), division);
+    placed.strides[i] = ScaledBy(stride, below, division);
+    if (placed.shape[i] < 0 || placed.strides[i] < 0) {
+      return std::nullopt;
+    }
+  }
+  // What lies below the highest end is within one part, and stays there.
+  std::int64_t rest = view.offset - begin;
+  const Marks besides = MarksBesides(view, marks);
+  for (std::size_t i = besides.size(); i-- > 0;) {
+    const Mark& mark = besides[i];
+    int up_to = 0;
+    for (std::size_t lower = 0; lower <= i; ++lower) {
+      up_to += besides[lower].IsOfRanks() ? -1 : 1;
+    }
+    const std::int64_t end_after = ScaledBy(mark.end, up_to, division);
+    if (end_after < 0) {
+      return std::nullopt;
+    }
+    placed.offset += rest / mark.end * end_after;
+    rest %= mark.end;
+    std::int64_t span = 1, room = mark.end;
+    bool reached = mark.IsOfRanks();
+    for (std::size_t dim = 0; dim < view.shape.size(); ++dim) {
+      if (Reaches(view, dim, mark)) {
+        reached = true;
+        room = mark.IsOfRanks() ? room : std::min(room, view.strides[dim]);
+      } else if (view.strides[dim] < mark.end) {
+        span += (view.shape[dim] - 1) * view.strides[dim];
+      }
+    }
+    if (!reached) {
+      room = room * std::min(division.from, division.to) / std::max(division.from, division.to);
+    }
+    if (!mark.IsOfRanks() && rest + span > room) {
+      return std::nullopt;
+    }
+  }
+  placed.offset += rest;
+  return placed;
+}
+
+bool DividedLayout::Agree(const Cell& cell, int number, const Marks& marks,
+                          const DividedAmong& division) const {
+  const bool placed = std::ranges::all_of(views_, [&](const View& view) {
+    return view.cell != number || ElementCount(view.shape) == 0 ||
+           Place(view, cell.begin, marks, division).has_value();
+  });
+  return placed && std::ranges::all_of(cell.demands, [&](const Demand& demand) {
+           return Divisions(views_[demand.view], demand.dim, marks) > 0;
+         });
+}
+
+void DividedLayout::PlaceRanks(std::size_t tensor, std::size_t dim) {
+  View& view = views_[tensor];
+  if (view.cell < 0) {
+    return;
+  }
+  if (view.strides[dim] == 0) {
+    view.broadcast[dim] = -1;
+    return;
+  }
+  Marks& marks = cells_[static_cast<std::size_t>(view.cell)].marks;
+  const Mark mark{view.strides[dim] * view.shape[dim], view.strides[dim]};
+  if (std::ranges::find(marks, mark) == marks.end()) {
+    marks.push_back(mark);
+    std::ranges::sort(marks);
+  }
+}
+
+bool DividedLayout::Divide(std::size_t tensor, std::size_t dim, const DividedAmong& division) {
+  View& view = views_[tensor];
+  if (view.cell < 0 || view.shape[dim] <= 1) {
+    return true;
+  }
+  if (view.strides[dim] == 0) {
+    view.broadcast[dim] = 1;
+    return ScaledBy(view.shape[dim], 1, division) > 0;
+  }
+  if (IsDivided(tensor, dim)) {
+    return true;
+  }
+  Cell& cell = cells_[static_cast<std::size_t>(view.cell)];
+  cell.demands.push_back({tensor, dim});
+  std::vector<Mark> candidates;
+  for (const View& other : views_) {
+    for (std::size_t i = 0; i < other.shape.size() && other.cell == view.cell; ++i) {
+      const Mark end{other.strides[i] * other.shape[i]};
+      if (Reaches(view, dim, end)) {
+        candidates.push_back(end);
+      }
+    }
+  }
+  std::ranges::sort(candidates, std::greater<>());
+  // The outermost place; of those first where the parts could be divided further, as what ranks
+  // divide can. One for all demands, else one more.
+  const DividedAmong further{1, 2};
+  for (const bool one_more : {false, true}) {
+    for (const bool strict : {true, false}) {
+      for (const Mark& candidate : candidates) {
+        Marks marks = {candidate};
+        std::ranges::copy_if(cell.marks, std::back_inserter(marks),
+                             [&](const Mark& mark) { return one_more || mark.IsOfRanks(); });
+        std::ranges::sort(marks);
+        if ((!strict || Agree(cell, view.cell, marks, further)) &&
+            Agree(cell, view.cell, marks, division)) {
+          cell.marks = std::move(marks);
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+std::optional<std::int64_t> DividedLayout::FlatAfter(std::int64_t address,
+                                                     const DividedAmong& division) const {
+  std::int64_t after = address;
+  for (const Cell& cell : cells_) {
+    if (cell.end <= address) {
+      int divisions = 0;
+      for (const Mark& mark : cell.marks) {
+        divisions += mark.IsOfRanks() ? -1 : 1;
+      }
+      const std::int64_t elements = ScaledBy(cell.end - cell.begin, divisions, division);
+      if (elements < 0) {
+        return std::nullopt;
+      }
+      after += elements - (cell.end - cell.begin);
+    } else if (cell.begin < address && !cell.marks.empty()) {
+      return std::nullopt;
+    }
+  }
+  return after;
+}
+
+bool DividedLayout::Changes(std::size_t tensor) const {
+  const View& view = views_[tensor];
+  if (elements_after_) {
+    return true;
+  }
+  if (cells_.size() > 1) {
+    const std::int64_t end = EndOf(view.offset, view.shape, view.strides);
+    return std::ranges::any_of(cells_, [&](const Cell& cell) {
+      return !cell.marks.empty() && (cell.begin < end || view.share);
+    });
+  }
+  return HasDivided();
+}
+
+// Of a flat tensor: where it begins and how many elements it has.
+std::optional<std::pair<std::int64_t, std::int64_t>> DividedLayout::FlatPlace(
+    const View& view, const DividedAmong& division) const {
+  const std::int64_t end = EndOf(view.offset, view.shape, view.strides);
+  if (!view.share) {
+    const auto first = FlatAfter(view.offset, division), last = FlatAfter(end, division);
+    if (first && last) {
+      return std::pair(*first, *last - *first);
+    }
+  }
+  // As many shares as before.
+  const std::int64_t elements = end - view.offset;
+  const auto all = FlatAfter(extent_, division);
+  if (!all || extent_ % elements != 0 || view.offset % elements != 0 ||
+      *all % (extent_ / elements) != 0) {
+    return std::nullopt;
+  }
+  const std::int64_t share = *all / (extent_ / elements);
+  return std::pair(view.offset / elements * share, share);
+}
+
+std::optional<std::int64_t> DividedLayout::ElementsAfter(std::size_t tensor,
+                                                         const DividedAmong& division) const {
+  const View& view = views_[tensor];
+  if (elements_after_) {
+    return elements_after_;
+  }
+  const auto place = view.cell < 0 ? FlatPlace(view, division) : std::nullopt;
+  return place ? std::optional(place->second) : std::nullopt;
+}
+
+std::optional<std::int64_t> DividedLayout::SizeAfter(std::size_t tensor, std::size_t dim,
+                                                     const DividedAmong& division) const {
+  const View& view = views_[tensor];
+  if (!Changes(tensor)) {
+    return view.shape[dim];
+  }
+  if (elements_after_ || view.cell < 0) {
+    return ElementsAfter(tensor, division);
+  }
+  const std::int64_t size = ScaledBy(view.shape[dim], Divisions(tensor, dim), division);
+  return size < 0 ? std::nullopt : std::optional(size);
+}
+
+bool DividedLayout::HasNext(const std::vector<std::int64_t>& shape) const {
+  const std::int64_t elements = ElementCount(shape);
+  return std::ranges::any_of(
+      views_, [&](const View& view) { return view.shape == shape && view.offset == elements; });
+}
+
+bool DividedLayout::IsVector() const {
+  return !HasDivided() && std::ranges::all_of(views_, [this](const View& view) {
+    return view.offset == 0 && view.shape.size() == 1 && view.shape[0] == extent_;
+  });
+}
+
+bool DividedLayout::Resize(TensorDesc& tensor, const DividedAmong& division) const {
+  const std::size_t number = NumberOf(tensor);
+  if (number == views_.size() || !Changes(number)) {
+    return true;
+  }
+  const View& view = views_[number];
+  if (elements_after_) {
+    tensor.elements = tensor.shape[0] = *elements_after_;
+    return true;
+  }
+  if (view.cell < 0) {
+    const auto place = FlatPlace(view, division);
+    if (!place) {
+      return false;
+    }
+    tensor.offset = place->first;
+    tensor.elements = place->second;
+    for (std::int64_t& size : tensor.shape) {
+      size = size > 1 ? tensor.elements : size;
+    }
+    return true;
+  }
+  const Cell& cell = cells_[static_cast<std::size_t>(view.cell)];
+  const auto first = FlatAfter(cell.begin, division);
+  const auto placed = ElementCount(view.shape) == 0
+                          ? std::optional(Placed{0, view.shape, view.strides})
+                          : Place(view, cell.begin, cell.marks, division);
+  if (!first || !placed) {
+    return false;
+  }
+  const bool contiguous = tensor.strides == ContiguousStrides(tensor.shape);
+  tensor.offset = *first + placed->offset;
+  tensor.shape = placed->shape;
+  tensor.strides = contiguous ? ContiguousStrides(tensor.shape) : placed->strides;
+  tensor.elements = ElementCount(tensor.shape);
+  return true;
+}
+
+}  // namespace reprise

@@ -1,0 +1,96 @@
+// Tensors that tensor-parallel ranks divide among them: matrices by columns or rows, heads, the
+// vocabulary, with sequence parallelism tokens; and what is computed from them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/result.h"
+#include "et_schema/node.h"
+#include "predict/rescale/divided_among.h"
+#include "predict/rescale/divided_layout.h"
+#include "predict/rescale/same_dimensions.h"
+
+namespace reprise {
+
+// Found in a rank's nodes: Collect each of them, in order; Solve; then Change each.
+//
+// Known from the transfers among these ranks: what a gather takes and a scatter leaves is a part of
+// what the other side has; where a sum of a product is made, the product's inner dimension is
+// divided. It follows from operators to their other tensors (same_dimensions.h), and from a tensor
+// to all that show its storage (divided_layout.h), forward and backward, until no more is found.
+class DividedTensors {
+ public:
+  explicit DividedTensors(const DividedAmong& division) : division_(division) {}
+
+  // `among`: a transfer of these ranks.
+  void Collect(const Node& node, bool among);
+  // Bad input: nothing is divided, or something in a way that its operator or size does not allow.
+  [[nodiscard]] Status Solve();
+  // Gives the node's tensors, and numbers among its arguments that follow from them, their new
+  // sizes; whether any had another.
+  [[nodiscard]] Result<bool> Change(Node& node) const;
+
+ private:
+  struct Place {
+    std::int64_t storage = 0;
+    std::size_t tensor = 0, dim = 0;
+  };
+  struct Related {
+    std::vector<Place> places;
+    std::uint64_t node = 0;  // id
+    std::size_t op = 0;      // in ops_
+  };
+  // A buffer of all ranks' parts.
+  struct Whole {
+    std::int64_t storage = 0;
+    std::vector<std::int64_t> part;  // the shape of one
+    std::uint64_t node = 0;
+    std::size_t op = 0;
+  };
+  // What wrote a storage last, and those that wrote what it read.
+  struct Written {
+    std::optional<std::size_t> summed;  // in related_
+    std::vector<std::size_t> from;      // in written_, where sums are kept
+  };
+
+  [[nodiscard]] std::size_t NumberOfOp(const std::string& op);
+  [[nodiscard]] std::optional<Place> PlaceOf(const TensorDesc& tensor, std::size_t dim);
+  void RelateParts(const Node& node);
+  void SeedSums(const Node& node);
+  void RelateTable(const OpCall& call, std::uint64_t node, std::size_t op);
+  void SeedSummed(std::size_t written, int depth);
+  void Write(const Node& node, const SameDimensions& same, std::optional<std::size_t> summed);
+  [[nodiscard]] bool IsDivided(const Related& related) const;
+  void PlaceAllRanks();
+  void SpreadSizes();
+  [[nodiscard]] Status CheckRelated() const;
+  [[nodiscard]] Status DivideAll();
+  [[nodiscard]] bool ChangeRows(Node& node) const;
+
+  DividedAmong division_;
+  std::unordered_map<std::int64_t, DividedLayout> storages_;
+  std::vector<Related> related_;
+  std::unordered_map<std::int64_t, std::vector<std::size_t>> related_of_;  // by storage
+  std::vector<Whole> wholes_;
+  std::vector<Place> shares_;    // what other ranks have of a buffer, one after the other
+  std::vector<Place> ranks_;     // dimensions with a place for each rank
+  std::set<std::size_t> seeds_;  // in related_
+  std::vector<Written> written_;
+  std::unordered_map<std::int64_t, std::size_t> last_written_;  // by storage, in written_
+  std::unordered_map<std::int64_t, Place> table_of_;            // by storage of ids
+  std::vector<std::string> ops_;
+  std::map<std::string, std::size_t> number_of_op_;
+  // Nodes whose operator is not known, by their tensors.
+  std::vector<Related> unknown_;
+  std::vector<std::size_t> whole_, sums_;  // in related_
+  std::vector<std::size_t> vocabularies_;  // in related_: rows that ids count
+  std::set<std::int64_t> rows_;            // their sizes, where they are divided
+};
+
+}  // namespace reprise

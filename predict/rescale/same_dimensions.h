@@ -1,0 +1,39 @@
+// Which dimensions of an operator's tensors are the same: of m, n and k of a product, say.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "et_schema/node.h"
+
+namespace reprise {
+
+struct TensorDimension {
+  const TensorDesc* tensor = nullptr;
+  std::size_t dim = 0;
+};
+// They are divided among ranks together, or none of them is.
+using SameDimension = std::vector<TensorDimension>;
+
+struct SameDimensions {
+  std::vector<SameDimension> all;
+  // The index of the one over which the operator sums. If ranks sum its results, it is this one
+  // that they divide.
+  std::optional<std::size_t> summed;
+  // The indices of those that the operator needs whole, or sums in parts that nothing sums up.
+  std::vector<std::size_t> whole;
+  // The index of the one that ids count: rows of a table.
+  std::optional<std::size_t> counted;
+  // The operator computes each element of a result from those at the same place, or is linear in
+  // them: if ranks sum its results, they could have summed its inputs.
+  bool keeps_sums = false;
+  // False: how its tensors share dimensions is not known.
+  bool known = true;
+};
+
+// Of work; transfers, too, as far as they keep a dimension. `call`: the node's, into which the
+// result points. Empty of composites, waits, views and other metadata.
+[[nodiscard]] SameDimensions SameDimensionsOf(const Node& node, const OpCall& call);
+
+}  // namespace reprise
