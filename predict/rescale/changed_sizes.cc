@@ -14,10 +14,11 @@ struct TensorChange {
   const TensorDesc* after = nullptr;
 };
 
+// Of those that are there before and after.
 std::vector<TensorChange> ChangesOf(const ValueList& before, const ValueList& after) {
   std::vector<TensorChange> changes;
   const std::vector<const TensorDesc*> old = TensorsIn(before), now = TensorsIn(after);
-  for (std::size_t i = 0; i < old.size(); ++i) {
+  for (std::size_t i = 0; i < std::min(old.size(), now.size()); ++i) {
     changes.push_back({old[i], now[i]});
   }
   return changes;
@@ -143,7 +144,10 @@ void ChangeSizesAmongArguments(Node& node, const ValueList& inputs, const ValueL
   } else if (name == "aten::narrow") {
     ChangeAlong(node, x, 1, {2, 3});
   } else if (name == "aten::split") {
-    ChangeAlong(node, x, 2, {1});
+    ChangeAlong(node, y, 2, {1});
+  } else if (name == "aten::chunk" || name == "aten::tensor_split") {
+    ChangeIfEqual(node, 1, static_cast<std::int64_t>(TensorsIn(outputs).size()),
+                  static_cast<std::int64_t>(TensorsIn(node.outputs).size()));
   } else if (name == "aten::as_strided") {
     ChangeIfEqual(node, 3, y.before->offset, y.after->offset);
   } else if (name == "aten::embedding_dense_backward" && !y.before->shape.empty()) {

@@ -101,7 +101,7 @@ bool DividedLayout::Reaches(const View& view, std::size_t dim, const Mark& mark)
   if (size <= 1 || stride <= 0 || stride >= mark.end) {
     return false;
   }
-  return stride * size >= (stride < mark.part ? mark.part : mark.end);
+  return stride * size >= (stride < mark.part && !mark.seen ? mark.part : mark.end);
 }
 
 DividedLayout::Marks DividedLayout::MarksBesides(const View& view, const Marks& marks) {
@@ -168,7 +168,7 @@ std::optional<DividedLayout::Placed> DividedLayout::Place(const View& view, std:
     int below = 0;
     for (const Mark& mark : marks) {
       const bool reaches = Reaches(view, i, mark);
-      const std::int64_t least = stride < mark.part ? mark.part : mark.end;
+      const std::int64_t least = stride < mark.part && !mark.seen ? mark.part : mark.end;
       if (reaches && (least % stride != 0 || stride * size % least != 0)) {
         return std::nullopt;
       }
@@ -245,6 +245,17 @@ void DividedLayout::PlaceRanks(std::size_t tensor, std::size_t dim) {
   if (std::ranges::find(marks, mark) == marks.end()) {
     marks.push_back(mark);
     std::ranges::sort(marks);
+  }
+}
+
+void DividedLayout::PlaceParts(std::int64_t distance, std::int64_t ranks) {
+  for (Cell& cell : cells_) {
+    const Mark mark{.end = distance * ranks, .part = distance, .seen = true};
+    if (cell.end - cell.begin >= mark.end &&
+        std::ranges::find(cell.marks, mark) == cell.marks.end()) {
+      cell.marks.push_back(mark);
+      std::ranges::sort(cell.marks);
+    }
   }
 }
 
@@ -370,12 +381,6 @@ std::optional<std::int64_t> DividedLayout::SizeAfter(std::size_t tensor, std::si
   }
   const std::int64_t size = ScaledBy(view.shape[dim], Divisions(tensor, dim), division);
   return size < 0 ? std::nullopt : std::optional(size);
-}
-
-bool DividedLayout::HasNext(const std::vector<std::int64_t>& shape) const {
-  const std::int64_t elements = ElementCount(shape);
-  return std::ranges::any_of(
-      views_, [&](const View& view) { return view.shape == shape && view.offset == elements; });
 }
 
 bool DividedLayout::IsVector() const {

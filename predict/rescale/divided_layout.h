@@ -43,8 +43,6 @@ class DividedLayout {
   // Of a dimension. Nothing: it is not known.
   [[nodiscard]] std::optional<std::int64_t> SizeAfter(std::size_t tensor, std::size_t dim,
                                                       const DividedAmong& division) const;
-  // There is a tensor of this shape that lies behind the first of it.
-  [[nodiscard]] bool HasNext(const std::vector<std::int64_t>& shape) const;
   // All tensors are of one dimension, and of the whole storage, in which nothing is divided.
   [[nodiscard]] bool IsVector() const;
   // Of a vector.
@@ -52,6 +50,8 @@ class DividedLayout {
   [[nodiscard]] bool HasElements() const { return elements_after_.has_value(); }
   // Whether any number of it becomes another.
   [[nodiscard]] bool Changes(std::size_t tensor) const;
+  // The storage has as many parts so far apart, each of a rank, and tensors of them.
+  void PlaceParts(std::int64_t distance, std::int64_t ranks);
   // False: no place for the division agrees with all tensors of the storage. Dimensions of one
   // element are not divided.
   [[nodiscard]] bool Divide(std::size_t tensor, std::size_t dim, const DividedAmong& division);
@@ -73,6 +73,7 @@ class DividedLayout {
   // parts have so many elements: there are more of them where they are smaller. Else 0.
   struct Mark {
     std::int64_t end = 0, part = 0;
+    bool seen = false;  // tensors show one part
     [[nodiscard]] bool IsOfRanks() const { return part > 0; }
     auto operator<=>(const Mark&) const = default;
   };
@@ -92,7 +93,7 @@ class DividedLayout {
   };
 
   // A dimension that has whole parts of ranks one after the other has all that is in them, however
-  // many ranks there are.
+  // many ranks there are; where tensors show a part, only that of all parts is one.
   [[nodiscard]] static bool Reaches(const View& view, std::size_t dim, const Mark& mark);
   // Without those of ranks, and of their parts, that one dimension of the tensor joins.
   [[nodiscard]] static Marks MarksBesides(const View& view, const Marks& marks);

@@ -14,6 +14,7 @@
 #include "et_schema/node.h"
 #include "predict/rescale/divided_among.h"
 #include "predict/rescale/divided_layout.h"
+#include "predict/rescale/rank_lists.h"
 #include "predict/rescale/same_dimensions.h"
 
 namespace reprise {
@@ -26,7 +27,7 @@ namespace reprise {
 // to all that show its storage (divided_layout.h), forward and backward, until no more is found.
 class DividedTensors {
  public:
-  explicit DividedTensors(const DividedAmong& division) : division_(division) {}
+  explicit DividedTensors(const DividedAmong& division) : division_(division), lists_(division) {}
 
   // `among`: a transfer of these ranks.
   void Collect(const Node& node, bool among);
@@ -46,13 +47,6 @@ class DividedTensors {
     std::uint64_t node = 0;  // id
     std::size_t op = 0;      // in ops_
   };
-  // A buffer of all ranks' parts.
-  struct Whole {
-    std::int64_t storage = 0;
-    std::vector<std::int64_t> part;  // the shape of one
-    std::uint64_t node = 0;
-    std::size_t op = 0;
-  };
   // What wrote a storage last, and those that wrote what it read.
   struct Written {
     std::optional<std::size_t> summed;  // in related_
@@ -61,7 +55,11 @@ class DividedTensors {
 
   [[nodiscard]] std::size_t NumberOfOp(const std::string& op);
   [[nodiscard]] std::optional<Place> PlaceOf(const TensorDesc& tensor, std::size_t dim);
-  void RelateParts(const Node& node);
+  void FindWholes(const Node& node);
+  void RelateParts(const WholeBuffer& buffer);
+  void RelateLists();
+  void DropJoined();
+  void PlaceLists();
   void SeedSums(const Node& node);
   void RelateTable(const OpCall& call, std::uint64_t node, std::size_t op);
   void SeedSummed(std::size_t written, int depth);
@@ -77,10 +75,12 @@ class DividedTensors {
   std::unordered_map<std::int64_t, DividedLayout> storages_;
   std::vector<Related> related_;
   std::unordered_map<std::int64_t, std::vector<std::size_t>> related_of_;  // by storage
-  std::vector<Whole> wholes_;
-  std::vector<Place> shares_;    // what other ranks have of a buffer, one after the other
-  std::vector<Place> ranks_;     // dimensions with a place for each rank
-  std::set<std::size_t> seeds_;  // in related_
+  RankLists lists_;
+  std::vector<WholeBuffer> wholes_;
+  std::vector<std::size_t> joins_;  // in related_
+  std::vector<Place> shares_;       // what other ranks have of a buffer, one after the other
+  std::vector<Place> ranks_;        // dimensions with a place for each rank
+  std::set<std::size_t> seeds_;     // in related_
   std::vector<Written> written_;
   std::unordered_map<std::int64_t, std::size_t> last_written_;  // by storage, in written_
   std::unordered_map<std::int64_t, Place> table_of_;            // by storage of ids

@@ -305,6 +305,9 @@ class RelatedDimensions {
       }
       // One behind the other, of buffers: each is divided by itself.
       if (rank > 1) {
+        if (dim == joined) {
+          found_.joined = found_.all.size();
+        }
         Same(std::move(same));
       }
     }

@@ -21,6 +21,8 @@ struct SameDimensions {
   // The index of the one over which the operator sums. If ranks sum its results, it is this one
   // that they divide.
   std::optional<std::size_t> summed;
+  // The index of the one along which the operator joins a list.
+  std::optional<std::size_t> joined;
   // The indices of those that the operator needs whole, or sums in parts that nothing sums up.
   std::vector<std::size_t> whole;
   // The index of the one that ids count: rows of a table.
