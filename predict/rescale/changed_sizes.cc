@@ -93,7 +93,7 @@ std::int64_t* IntegerAmong(Node& node, std::size_t i) {
   return i < node.inputs.size() ? std::get_if<std::int64_t>(&node.inputs[i].data) : nullptr;
 }
 
-// Numbers of elements along one dimension of the first argument: places, lengths.
+// Numbers of elements along one dimension of that tensor: places, lengths.
 void ChangeAlong(Node& node, const TensorChange& whole, std::size_t dim_at,
                  std::initializer_list<std::size_t> numbers_at) {
   const std::int64_t* const given = IntegerAmong(node, dim_at);
@@ -134,11 +134,19 @@ void ChangeSizesAmongArguments(Node& node, const ValueList& inputs, const ValueL
       ChangeListOf(*list, results, operands);
     }
   }
-  if (operands.empty() || results.empty()) {
+  if (results.empty()) {
+    return;
+  }
+  const TensorChange& y = results[0];
+  if (name == "aten::arange" || name == "aten::randperm") {
+    ChangeIfEqual(node, 0, y.before->elements, y.after->elements);
+  } else if (name == "aten::slice_backward") {
+    ChangeAlong(node, y, 2, {3, 4});
+  }
+  if (operands.empty()) {
     return;
   }
   const TensorChange& x = operands[0];
-  const TensorChange& y = results[0];
   if (name == "aten::slice") {
     ChangeAlong(node, x, 1, {2, 3});
   } else if (name == "aten::narrow") {

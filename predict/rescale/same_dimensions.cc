@@ -153,8 +153,17 @@ class RelatedDimensions {
     }
     const TensorDesc* addend = places_.Tensor(call_, "addend");
     addend = addend == nullptr ? places_.Tensor(call_, "bias") : addend;
+    // Scales of blocks: of (m, k) and of (n, k).
+    const bool is_scaled = call_.name == "aten::_scaled_mm";
+    const TensorDesc* const scale_a = is_scaled ? call_.InputTensor(2) : nullptr;
+    const TensorDesc* const scale_b = is_scaled ? call_.InputTensor(3) : nullptr;
     SameDimension k;
     Put(k, a, -1);
+    for (const TensorDesc* const scale : {scale_a, scale_b}) {
+      if (scale != nullptr && scale->shape.size() == 2) {
+        Put(k, scale, -1);
+      }
+    }
     if (b->shape.size() == 1) {  // a vector
       Put(k, b, 0);
     } else {
@@ -163,6 +172,9 @@ class RelatedDimensions {
       Put(n, b, rows != nullptr ? -2 : -1);
       Put(n, y, -1);
       Put(n, addend, -1);
+      if (scale_b != nullptr && scale_b->shape.size() == 2) {
+        Put(n, scale_b, -2);
+      }
       Same(std::move(n));
     }
     Summed(std::move(k));
@@ -172,6 +184,9 @@ class RelatedDimensions {
       SameDimension m;
       Put(m, a, dim);
       Put(m, y, dim);
+      if (scale_a != nullptr && scale_a->shape.size() == 2) {
+        Put(m, scale_a, dim);
+      }
       if (batch && rows == nullptr && b->shape.size() == a->shape.size()) {
         Put(m, b, dim);
       }

@@ -27,7 +27,8 @@ SOUND = {
     "reprise generate": [{"JOB": "job.json", "--output": "out"}],
     "reprise rescale": [{"SET": "replicas", "--dp": "4", "--output": "out"},
                         {"SET": "pipeline", "--micro-batches": "6", "--output": "out"},
-                        {"SET": "layers", "--layers": "8", "--output": "out"}],
+                        {"SET": "layers", "--layers": "8", "--output": "out"},
+                        {"SET": "tensors", "--tp": "4", "--output": "out"}],
     "reprise transform": [{"SET": "set", "--rule": "class=gemm => scale 0.5", "--output": "out"}],
     "reprise validate": [{"SET": "set"}],
     "reprise stats": [{"SET": "set"}],
@@ -118,6 +119,7 @@ def make_inputs(program, folder):
                     ["generate", "job.json", "--dp", "2", "--global-batch", "4", "-o", "replicas"],
                     ["convert", child.ROOT / "traces/gloo_comms/gpt_pp2_micro4", "-o", "pipeline"],
                     ["convert", child.ROOT / "traces/gloo/gpt_layers2", "-o", "layers"],
+                    ["convert", child.ROOT / "traces/gloo_comms/gpt_tp2", "-o", "tensors"],
                     ["simulate", "set", "--machine", "recorded", "-o", "run"],
                     ["convert", child.ROOT / "traces/h100/resnet50", "-o", "gpu"], ["monitor", "-o", "monitored", "--duration", "0.2"],
                     ["pack", "set", "-o", "set.reprise", "--not-anonymized"]):

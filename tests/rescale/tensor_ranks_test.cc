@@ -37,6 +37,8 @@ std::vector<GeneratedJob> JobsOfTensorRanks() {
       {"llama-small", {{"cp", "2"}, {"cp-comm-type", "a2a"}, {"sequence", "64"}}},
       {"llama-small", {{"fp8", "delayed"}}},
       {"llama-small", {{"fp8", "blockwise"}}},
+      {"llama-small", {{"fp8", "mxfp8"}}},
+      {"gpt-small", {{"sp", "on"}}},
       {"vit-small", {}},
   };
   const std::vector<Options> of_data = {
