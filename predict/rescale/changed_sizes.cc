@@ -147,9 +147,7 @@ void ChangeSizesAmongArguments(Node& node, const ValueList& inputs, const ValueL
     return;
   }
   const TensorChange& x = operands[0];
-  if (name == "aten::slice") {
-    ChangeAlong(node, x, 1, {2, 3});
-  } else if (name == "aten::narrow") {
+  if (name == "aten::slice" || name == "aten::narrow") {
     ChangeAlong(node, x, 1, {2, 3});
   } else if (name == "aten::split") {
     ChangeAlong(node, y, 2, {1});
@@ -158,9 +156,8 @@ void ChangeSizesAmongArguments(Node& node, const ValueList& inputs, const ValueL
                   static_cast<std::int64_t>(TensorsIn(node.outputs).size()));
   } else if (name == "aten::as_strided") {
     ChangeIfEqual(node, 3, y.before->offset, y.after->offset);
-  } else if (name == "aten::embedding_dense_backward" && !y.before->shape.empty()) {
-    ChangeIfEqual(node, 2, y.before->shape[0], y.after->shape[0]);
-  } else if (name == "aten::embedding_backward" && !y.before->shape.empty()) {
+  } else if (name.starts_with("aten::embedding") && name.ends_with("backward") &&
+             !y.before->shape.empty()) {
     ChangeIfEqual(node, 2, y.before->shape[0], y.after->shape[0]);
   }
 }

@@ -41,8 +41,8 @@ std::optional<std::vector<std::int64_t>> StridesOfView(const TensorDesc& x,
 }
 
 TensorDesc CopyOf(Builder& b, const TensorDesc& x) {
-  const TensorDesc copy = b.out.Host("aten::empty_like", Args(x, 15, 0, kNoValue, kNoValue, 0),
-                                     b.out.New(x.dtype, x.shape));
+  TensorDesc copy = b.out.Host("aten::empty_like", Args(x, 15, 0, kNoValue, kNoValue, 0),
+                               b.out.New(x.dtype, x.shape));
   b.out.InPlace("aten::copy_", copy, x, false);
   return copy;
 }
