@@ -13,6 +13,7 @@
 
 #include "converters/operation_cost.h"
 #include "core/diagnostics.h"
+#include "core/processes.h"
 #include "core/result.h"
 #include "et_schema/link_report.h"
 
@@ -51,6 +52,9 @@ struct ConvertRequest {
   std::vector<std::string> graph_captures;
   // Kineto traces of the same program without graphs, whose kernels may be twins of graphs' ones.
   std::vector<std::string> like;
+  // Those that share the work of a whole directory: all of them convert, and each gets the report
+  // of all. Other conversions are one process's.
+  Processes* processes = &OneProcess();
   CostTable costs;  // null: FLOPs and bytes are written only where the input has them
 };
 
@@ -88,6 +92,7 @@ struct ConverterKind {
   std::string_view help;  // one line
   // Whether `path` (a directory or a file) looks like this format; reads no more than a few kB.
   bool (*sniff)(const std::string& path) = nullptr;
+  bool shares_ranks = false;  // of a directory, among ConvertRequest::processes
   // Writes all outputs or, on failure, none.
   Result<ConvertReport> (*convert)(const ConvertRequest& request) = nullptr;
 };

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "core/checksums.h"
 #include "core/output_kind.h"
+#include "core/parallel.h"
 #include "et_schema/io.h"
 
 namespace reprise {
@@ -20,15 +23,25 @@ tl::unexpected<Error> Exists(const std::string& path) {
 }  // namespace
 
 Result<OutputFiles> OutputFiles::Directory(const std::string& directory, const std::string& name,
-                                           bool force) {
-  REPRISE_TRY(CheckReplaceable(directory, OutputKind::kTraceSet, force));
+                                           bool force, Processes& processes) {
   OutputFiles out;
   out.directory_ = fs::path(directory).lexically_normal().string();
   while (out.directory_.size() > 1 && out.directory_.ends_with('/')) {
     out.directory_.pop_back();
   }
   out.name_ = name;
-  REPRISE_ASSIGN(out.temporary_, TemporaryOutput::Directory(directory));
+  Result<std::string> path;
+  if (processes.first()) {
+    path = [&]() -> Result<std::string> {
+      REPRISE_TRY(CheckReplaceable(directory, OutputKind::kTraceSet, force));
+      REPRISE_ASSIGN(out.temporary_, TemporaryOutput::Directory(directory));
+      return out.temporary_->path();
+    }();
+  }
+  REPRISE_ASSIGN(const std::vector<std::string> paths, processes.Exchange(path));
+  if (!processes.first()) {
+    REPRISE_ASSIGN(out.temporary_, TemporaryOutput::Joined(paths.front()));
+  }
   return out;
 }
 
@@ -82,13 +95,56 @@ Status OutputFiles::Publish(const std::map<std::string, ProcessGroup>& groups) {
   return Finish();
 }
 
+Status OutputFiles::PublishTogether(const Status& mine, std::vector<ConvertedRank>& ranks,
+                                    const std::map<std::string, ProcessGroup>& groups,
+                                    Processes& processes) {
+  if (!temporary_) {
+    return processes.Agree(mine);
+  }
+  struct WrittenRank {
+    ConvertedRank rank;
+    std::string file, sum;
+  };
+  std::vector<WrittenRank> written(ranks.size());
+  const ItemRange own = OwnShare(processes, ranks.size());
+  std::vector<Status> outcomes(own.size(), mine);
+  ForEachInParallel(own.size(), [&](std::size_t i) {
+    WrittenRank& to = written[own.begin + i];
+    to.rank = std::move(ranks[own.begin + i]);
+    to.file = NameOf(to.rank.rank);
+    if (!mine) {
+      return;
+    }
+    if (Result<std::string> sum = ChecksumOf(Temporary(to.rank.rank))) {
+      to.sum = *std::move(sum);
+    } else {
+      outcomes[i] = tl::unexpected<Error>(sum.error());
+    }
+  });
+  const auto failed = std::ranges::find_if(outcomes, [](const Status& of) { return !of; });
+  temporary_->Leave();
+  REPRISE_TRY(CompleteShares(processes, failed == outcomes.end() ? mine : *failed, written));
+  std::map<std::string, std::string> sums;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i] = std::move(written[i].rank);
+    sums.emplace(std::move(written[i].file), std::move(written[i].sum));
+  }
+  return processes.Agree([&]() -> Status {
+    if (!processes.first()) {
+      return {};
+    }
+    REPRISE_TRY(WriteGroups(temporary_->path(), groups));
+    return Finish(sums);
+  }());
+}
+
 Status OutputFiles::Publish(const RankClasses& classes) {
   REPRISE_TRY(classes.Write(temporary_->path()));
   return Finish();
 }
 
-Status OutputFiles::Finish() {
-  REPRISE_TRY(WriteChecksums(temporary_->path(), OutputKind::kTraceSet));
+Status OutputFiles::Finish(const std::map<std::string, std::string>& known_sums) {
+  REPRISE_TRY(WriteChecksums(temporary_->path(), OutputKind::kTraceSet, {}, known_sums));
   return temporary_->Publish([](const std::string& kept) { return !IsTraceSetFile(kept); });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "converters/converter.h"
+#include "core/processes.h"
 #include "core/result.h"
 #include "core/temporary_output.h"
 #include "et_schema/node.h"
@@ -19,9 +20,10 @@ namespace reprise {
 class OutputFiles {
  public:
   // A trace set. Usage error if `directory` exists and is not empty, unless `force` and it holds a
-  // trace set (core/output_kind.h): that is replaced, other files stay.
+  // trace set (core/output_kind.h): that is replaced, other files stay. All `processes` call this
+  // and what says so below, and only the first looks at the target before it is there.
   static Result<OutputFiles> Directory(const std::string& directory, const std::string& name,
-                                       bool force);
+                                       bool force, Processes& processes = OneProcess());
   // A folded set: the numbers below are of classes, not of ranks.
   static Result<OutputFiles> FoldedDirectory(const std::string& directory, const std::string& name,
                                              bool force);
@@ -36,13 +38,18 @@ class OutputFiles {
                                                 const TraceMetadata& metadata) const;
   // Writes the groups and the checksums (trace sets only) and moves everything to its place.
   [[nodiscard]] Status Publish(const std::map<std::string, ProcessGroup>& groups);
+  // The same by all processes, each of which comes with how writing its share of `ranks` ended
+  // (core/processes.h): what is told of each rank is complete then.
+  [[nodiscard]] Status PublishTogether(const Status& mine, std::vector<ConvertedRank>& ranks,
+                                       const std::map<std::string, ProcessGroup>& groups,
+                                       Processes& processes);
   [[nodiscard]] Status Publish(const RankClasses& classes);
 
  private:
   OutputFiles() = default;
   [[nodiscard]] std::string NameOf(std::int32_t rank) const;
 
-  [[nodiscard]] Status Finish();
+  [[nodiscard]] Status Finish(const std::map<std::string, std::string>& known_sums = {});
 
   bool folded_ = false;
   std::string file_;  // OneFile

@@ -84,16 +84,23 @@ Result<std::string> ChecksumOf(const std::string& path) {
   return InHex(XXH3_128bits_digest(state.get()));
 }
 
-Status WriteChecksums(const std::string& directory, OutputKind kind,
-                      std::vector<std::string> names) {
+Status WriteChecksums(const std::string& directory, OutputKind kind, std::vector<std::string> names,
+                      const std::map<std::string, std::string>& known) {
   if (names.empty()) {
     names = RegularFiles(directory);
   }
+  for (const auto& [name, sum] : known) {
+    names.push_back(name);
+  }
   std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   std::vector<std::string> lines(names.size());
   std::vector<Status> outcomes(names.size());
   ForEachInParallel(names.size(), [&](std::size_t i) {
-    const Result<std::string> sum = ChecksumOf((fs::path(directory) / names[i]).string());
+    const auto found = known.find(names[i]);
+    const Result<std::string> sum = found != known.end()
+                                        ? found->second
+                                        : ChecksumOf((fs::path(directory) / names[i]).string());
     if (!sum) {
       outcomes[i] = tl::unexpected<Error>(sum.error());
     } else if (IsPlainName(names[i])) {

@@ -20,9 +20,11 @@ namespace reprise {
 [[nodiscard]] std::string ChecksumOfBytes(std::string_view bytes);
 
 // Of every regular file in `directory`, or of `names` if there are any. Replaces earlier ones in
-// one step. Environment error if a file cannot be read or written.
+// one step. Environment error if a file cannot be read or written. `known`: files whose checksums
+// need not be taken, by name; they are listed in any case.
 [[nodiscard]] Status WriteChecksums(const std::string& directory, OutputKind kind,
-                                    std::vector<std::string> names = {});
+                                    std::vector<std::string> names = {},
+                                    const std::map<std::string, std::string>& known = {});
 
 // A directory's checksums, as far as it has any: earlier versions wrote none, and neither do others
 // that write the same formats.

@@ -23,6 +23,9 @@ class Diagnostics {
   };
 
   Diagnostics() = default;
+  // What Snapshot gave.
+  explicit Diagnostics(const std::map<std::string, Counter>& counters)
+      : counters_(counters.begin(), counters.end()) {}
   Diagnostics(const Diagnostics& other) { *this = other; }
   Diagnostics& operator=(const Diagnostics& other);
 

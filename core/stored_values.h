@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dtype.h"
 #include "core/enum_names.h"
 #include "core/fields.h"
 #include "core/shown_text.h"
@@ -23,6 +24,8 @@ namespace reprise {
 // How many values an enum without a table of names has, for what is read.
 template <typename Enum>
 inline constexpr std::size_t kValuesOf = kNamesOf<Enum>.size();
+template <>
+inline constexpr std::size_t kValuesOf<DType> = static_cast<std::size_t>(DType::kFloat8E5M2) + 1;
 
 class ValueWriter {
  public:
@@ -81,11 +84,15 @@ class ValueWriter {
   std::string& out_;
 };
 
-// Reads what ValueWriter wrote. Others may have written it: no value is out of its type's range,
-// and texts are as they may be shown (core/shown_text.h).
+// As they may be shown (core/shown_text.h), or byte for byte where this program has just written
+// them.
+enum class TextsRead : std::uint8_t { kShown, kAsWritten };
+
+// Reads what ValueWriter wrote. Others may have written it: no value is out of its type's range.
 class ValueReader {
  public:
-  explicit ValueReader(std::string_view bytes) : bytes_(bytes) {}
+  explicit ValueReader(std::string_view bytes, TextsRead texts = TextsRead::kShown)
+      : bytes_(bytes), texts_(texts) {}
 
   // False from the first value on that is not there or cannot be: what was read then is no good.
   [[nodiscard]] bool ok() const { return ok_; }
@@ -99,6 +106,7 @@ class ValueReader {
       ok_ = ok_ && byte <= 1;
       value = byte == 1;
     } else if constexpr (std::is_enum_v<T>) {
+      static_assert(kValuesOf<T> > 0, "say how many values it has: kValuesOf");
       std::underlying_type_t<T> number{};
       (*this)(number);
       ok_ = ok_ && static_cast<std::size_t>(number) < kValuesOf<T>;
@@ -126,7 +134,8 @@ class ValueReader {
   }
   void Get(std::string& text) {
     const std::size_t size = Count();
-    text = ShownLines(bytes_.substr(0, size));
+    const std::string_view written = bytes_.substr(0, size);
+    text = texts_ == TextsRead::kShown ? ShownLines(written) : std::string(written);
     bytes_.remove_prefix(size);
   }
   template <typename T>
@@ -171,6 +180,7 @@ class ValueReader {
   void Get(Struct& row) { VisitFields(row, *this); }
 
   std::string_view bytes_;
+  TextsRead texts_;
   bool ok_ = true;
 };
 

@@ -130,11 +130,29 @@ Result<TemporaryOutput> TemporaryOutput::File(const std::string& target) {
   return out;
 }
 
+Result<TemporaryOutput> TemporaryOutput::Joined(const std::string& path) {
+  TemporaryOutput out;
+  out.directory_ = out.joined_ = true;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    return EnvironmentError(fmt::format(
+        "{}: another process of the job has created it, and it is not here: the output must lie "
+        "where all processes see it, with a path that means the same to each",
+        path));
+  }
+  Existing& existing = AllExisting();
+  const std::lock_guard lock(existing.mutex);
+  existing.paths.insert(path);
+  out.path_ = path;
+  return out;
+}
+
 TemporaryOutput::TemporaryOutput(TemporaryOutput&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       target_(std::move(other.target_)),
       descriptor_(std::move(other.descriptor_)),
-      directory_(other.directory_) {}
+      directory_(other.directory_),
+      joined_(other.joined_) {}
 
 TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
   if (this != &other) {
@@ -143,6 +161,7 @@ TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
     target_ = std::move(other.target_);
     descriptor_ = std::move(other.descriptor_);
     directory_ = other.directory_;
+    joined_ = other.joined_;
   }
   return *this;
 }
@@ -154,8 +173,20 @@ void TemporaryOutput::Remove() {
   if (path_.empty()) {
     return;
   }
-  std::error_code error;
-  fs::remove_all(path_, error);
+  if (!joined_) {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  Forget();
+}
+
+void TemporaryOutput::Leave() {
+  if (joined_) {
+    Forget();
+  }
+}
+
+void TemporaryOutput::Forget() {
   Existing& existing = AllExisting();
   const std::lock_guard lock(existing.mutex);
   existing.paths.erase(path_);

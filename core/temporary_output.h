@@ -24,6 +24,11 @@ class TemporaryOutput {
   // An empty file that this process alone created. Modes follow the umask, as for any new file.
   static Result<TemporaryOutput> File(const std::string& target);
 
+  // A directory that another process of the job has created and publishes: this one removes it only
+  // where a signal ends it. Environment error where it is not there: on a host that sees another
+  // file system.
+  static Result<TemporaryOutput> Joined(const std::string& path);
+
   TemporaryOutput(TemporaryOutput&& other) noexcept;
   TemporaryOutput& operator=(TemporaryOutput&& other) noexcept;
   ~TemporaryOutput();
@@ -36,14 +41,18 @@ class TemporaryOutput {
   // their names, move to the new one; the others are removed by the destructor.
   using Keep = std::function<bool(const std::string& name)>;
   [[nodiscard]] Status Publish(const Keep& keep = {});
+  // Of a joined one: no signal removes it any more, so that it may be published.
+  void Leave();
 
  private:
   TemporaryOutput() = default;
   void Remove();
+  void Forget();
 
   std::string path_, target_;
   FileDescriptor descriptor_;
   bool directory_ = false;
+  bool joined_ = false;
 };
 
 // A small file of an output, in a directory that is there. Environment error if it cannot be

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/processes.h"
 #include "core/result.h"
 
 namespace reprise {
@@ -16,6 +17,9 @@ struct CommandContext {
   char** argv = nullptr;
   std::string command_line;     // as typed, for manifests
   std::string cache_directory;  // $XDG_CACHE_HOME/reprise or ~/.cache/reprise; may be empty
+  // That work on a command which shares its work (program.cc); of any other this one alone. Known
+  // when the command runs.
+  Processes* processes = &OneProcess();
 };
 
 // A subcommand registers its flags on `app` and returns what runs it. The value is the exit code

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -36,6 +39,19 @@ constexpr Launcher kLaunchers[] = {
     {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_ID"},
 };
 
+std::string ReadProcessFile(pid_t pid, const char* name) {
+  std::ifstream file(fmt::format("/proc/{}/{}", pid, name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+pid_t ParentOf(pid_t pid) {
+  const std::string stat = ReadProcessFile(pid, "stat");  // "PID (NAME) STATE PARENT …"
+  const std::size_t name_end = stat.rfind(") ");
+  const auto fields =
+      SplitText(std::string_view(stat).substr(std::min(name_end, stat.size())), ' ');
+  return fields.size() < 3 ? 0 : ParseNumber<pid_t>(fields[2]).value_or(0);
+}
+
 }  // namespace
 
 LaunchedRank FindLaunchedRank() {
@@ -49,6 +65,31 @@ LaunchedRank FindLaunchedRank() {
     }
   }
   return {};
+}
+
+bool IsOneOfSeveral(const LaunchedRank& launched) {
+  if (launched.world_size < 2 || launched.launcher == "torchrun") {
+    return false;
+  }
+  std::string rank_variable;
+  for (const Launcher& launcher : kLaunchers) {
+    if (launched.launcher == launcher.name) {
+      rank_variable = fmt::format("{}={}", launcher.rank, launched.rank);
+    }
+  }
+  constexpr int kMostBetween = 16;  // shells and tools between the launcher and this process
+  pid_t pid = getppid();
+  for (int i = 0; i < kMostBetween && pid > 1; ++i, pid = ParentOf(pid)) {
+    const std::string environment = ReadProcessFile(pid, "environ");
+    const auto entries = SplitText(environment, '\0');
+    if (std::ranges::find(entries, std::string_view(rank_variable)) == entries.end()) {
+      return true;  // the launcher itself, or what started that
+    }
+    if (ReadProcessFile(pid, "comm").starts_with("python")) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool ShownOnTerminal(int stream) {

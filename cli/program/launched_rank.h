@@ -18,6 +18,11 @@ struct LaunchedRank {
 // numbers make no sense.
 [[nodiscard]] LaunchedRank FindLaunchedRank();
 
+// Whether a launcher of MPI started this process and others for one command, as far as can be seen:
+// not torchrun, whose ranks are a training script's, and not where a Python program that is a rank
+// of the job itself has started this process, which is then alone.
+[[nodiscard]] bool IsOneOfSeveral(const LaunchedRank& launched);
+
 // Whether STDOUT_FILENO or STDERR_FILENO ends on a terminal. Open MPI's mpirun gives a rank a
 // terminal of its own for stdout and a pipe for stderr, wherever its own streams go: under mpirun
 // the streams of mpirun count.

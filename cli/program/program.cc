@@ -2,14 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cli/program/commands.h"
@@ -18,6 +23,7 @@
 #include "cli/program/examples.h"
 #include "cli/program/given_path.h"
 #include "cli/program/interrupts.h"
+#include "cli/program/launched_processes.h"
 #include "cli/program/launched_rank.h"
 #include "cli/program/replay_parts.h"
 #include "cli/program/usage_message.h"
@@ -28,10 +34,26 @@
 namespace reprise {
 namespace {
 
+// What the processes of a launcher do for a command.
+enum class LaunchedWork : std::uint8_t {
+  kOfFirst,  // the first does it, the others wait for it
+  kShared,   // each does its share (CommandContext::processes)
+  kOfEach,   // each does its own: they start MPI themselves, or need none
+};
+
 struct Command {
   CLI::App* app;
   CommandBody body;
+  LaunchedWork work;
 };
+
+LaunchedWork LaunchedWorkOf(std::string_view command, bool replays) {
+  constexpr std::string_view kSharedCommands[] = {"convert"};
+  if (std::ranges::find(kSharedCommands, command) != std::end(kSharedCommands)) {
+    return LaunchedWork::kShared;
+  }
+  return replays || command == "monitor" ? LaunchedWork::kOfEach : LaunchedWork::kOfFirst;
+}
 
 CommandContext ReadContext(int argc, char** argv) {
   CommandContext context{.argc = argc, .argv = argv, .command_line = {}, .cache_directory = {}};
@@ -89,6 +111,64 @@ int EndWith(const Error& error, bool same_on_all_ranks) {
   return static_cast<int>(error.kind);
 }
 
+Result<int> Flushed(const CommandBody& body) {
+  const Result<int> code = body();
+  return std::fflush(stdout) == 0 ? code : EnvironmentError("could not write all of the output");
+}
+
+// What the handler that calls it has caught.
+Error CaughtError() {
+  std::string message;
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    message = "out of memory; give it more (ulimit -v, a container's limit), or a smaller input";
+  } catch (const std::system_error& error) {
+    // fmt::print throws it where stdout can't be written; threads where none can be started.
+    message =
+        fmt::format("the system refused: {}; is the disk full, or a limit reached?", error.what());
+  } catch (const std::exception& error) {
+    message = fmt::format("internal error: {} (please report this)", error.what());
+  }
+  return {ErrorKind::kEnvironment, std::move(message)};
+}
+
+// One result and one exit code of all: the first process prints. None may leave while others wait.
+int RunOnProcesses(const Command& command, CommandContext& context) {
+  const auto joined = JoinLaunchedProcesses(context);
+  if (!joined) {
+    return EndWith(joined.error(), joined.error().kind == ErrorKind::kUsage);
+  }
+  LaunchedProcesses& processes = **joined;
+  const bool first = processes.first();
+  Result<int> code = 0;
+  if (command.work == LaunchedWork::kShared) {
+    context.processes = &processes;
+    if (!first && std::freopen("/dev/null", "w", stdout) == nullptr) {
+      code = EnvironmentError("/dev/null: cannot be opened for writing");
+    }
+  }
+  if (code && (first || command.work == LaunchedWork::kShared)) {
+    try {
+      code = Flushed(command.body);
+    } catch (...) {
+      code = tl::unexpected<Error>(CaughtError());
+    }
+  }
+  if (!code && command.work == LaunchedWork::kOfFirst) {
+    code = EndWith(code.error(), /*same_on_all_ranks=*/false);
+  }
+  const auto ends = processes.Exchange(code ? Result<std::string>(std::to_string(*code))
+                                            : tl::unexpected<Error>(code.error()));
+  const int exit_code =
+      ends ? std::atoi(ends->front().c_str()) : static_cast<int>(ends.error().kind);
+  if (!ends && first && !ends.error().message.empty()) {
+    fmt::print(stderr, "reprise: {}\n", ShownLines(ends.error().message));
+  }
+  processes.End(exit_code);
+  return exit_code;
+}
+
 // "reprise help report" is "reprise report --help".
 std::vector<const char*> ParsedLine(int argc, char** argv) {
   std::vector<const char*> words(argv, argv + argc);
@@ -105,15 +185,15 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough(false);
   ShowExamplesInHelp(app);
-  const CommandContext context = ReadContext(argc, argv);
+  CommandContext context = ReadContext(argc, argv);
   std::vector<Command> commands;
-#define COMMAND(name) REPLAY_COMMAND(name, "")
-#define REPLAY_COMMAND(name, about)                                   \
-  {                                                                   \
-    CLI::App* sub = app.add_subcommand(SubcommandName(#name), about); \
-    CommandBody body = Register##name(*sub, context);                 \
-    commands.push_back({sub, std::move(body)});                       \
-  }
+  const auto add = [&](std::string name, const char* about, bool replays, const auto& registered) {
+    CLI::App* sub = app.add_subcommand(name, about);
+    commands.push_back({sub, registered(*sub, context), LaunchedWorkOf(name, replays)});
+  };
+#define COMMAND(name) add(SubcommandName(#name), "", /*replays=*/false, Register##name);
+#define REPLAY_COMMAND(name, about) \
+  add(SubcommandName(#name), about, /*replays=*/true, Register##name);
 #include "cli/program/commands.def"
 #undef REPLAY_COMMAND
 #undef COMMAND
@@ -136,11 +216,10 @@ int Main(int argc, char** argv) {
       return EndWith(given.error(), /*same_on_all_ranks=*/true);
     }
     RemoveOutputsOnInterrupt();
-    const Result<int> code = command.body();
-    if (std::fflush(stdout) != 0) {
-      fmt::print(stderr, "reprise: could not write all of the output\n");
-      return static_cast<int>(ErrorKind::kEnvironment);
+    if (command.work != LaunchedWork::kOfEach && IsOneOfSeveral(FindLaunchedRank())) {
+      return RunOnProcesses(command, context);
     }
+    const Result<int> code = Flushed(command.body);
     return code ? *code : EndWith(code.error(), code.error().kind == ErrorKind::kUsage);
   }
   return static_cast<int>(ErrorKind::kUsage);
@@ -151,17 +230,9 @@ int Main(int argc, char** argv) {
 int RunProgram(int argc, char** argv) {
   try {
     return Main(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fputs(
-        "reprise: out of memory; give it more (ulimit -v, a container's limit), or a smaller "
-        "input\n",
-        stderr);
-  } catch (const std::system_error& error) {
-    // fmt::print throws it where stdout can't be written; threads where none can be started.
-    std::fprintf(stderr, "reprise: the system refused: %s; is the disk full, or a limit reached?\n",
-                 error.what());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "reprise: internal error: %s (please report this)\n", error.what());
+  } catch (...) {
+    const Error error = CaughtError();
+    std::fprintf(stderr, "reprise: %s\n", error.message.c_str());
   }
   return static_cast<int>(ErrorKind::kEnvironment);
 }

@@ -140,8 +140,8 @@ std::optional<RankProcess> StoppedTimes::StoppedFor(const std::vector<RankProces
   return std::nullopt;
 }
 
-RankWatch::RankWatch(LaunchedRank own, std::int64_t limit_ns)
-    : own_(std::move(own)), limit_ns_(limit_ns), job_(VariablesOfJob()) {
+RankWatch::RankWatch(LaunchedRank own, std::int64_t limit_ns, std::string_view option)
+    : own_(std::move(own)), limit_ns_(limit_ns), option_(option), job_(VariablesOfJob()) {
   if (own_.world_size > 1 && !job_.empty()) {
     thread_ = std::jthread([this](const std::stop_token& stop) { Loop(stop); });
   }
@@ -188,11 +188,13 @@ void RankWatch::Look(std::int64_t passed_ns) {
       seen_, [&stopped_now](std::int32_t rank) { return !stopped_now.contains(rank); });
   const bool speaks = first == seen_.end() || *first == own_.rank;
   const std::int64_t limit_ns = limit_ns_ + (speaks ? 0 : 2 * kSecondNs);
+  const std::string of_option = option_.empty() ? "" : fmt::format(" ({})", option_);
   if (const auto stopped = stopped_.StoppedFor(here, limit_ns)) {
-    EndProcess(fmt::format(
-        "rank {} is stopped: its process {} has not run for {:.3g} s (--watchdog){}; the other "
-        "ranks wait for it, so the job ends",
-        stopped->rank, stopped->pid, Seconds(limit_ns_), mpi_started_ ? "" : ", while MPI starts"));
+    EndProcess(
+        fmt::format("rank {} is stopped: its process {} has not run for {:.3g} s{}{}; the other "
+                    "ranks wait for it, so the job ends",
+                    stopped->rank, stopped->pid, Seconds(limit_ns_), of_option,
+                    mpi_started_ ? "" : ", while MPI starts"));
   }
   if (mpi_started_) {
     return;
@@ -203,10 +205,12 @@ void RankWatch::Look(std::int64_t passed_ns) {
   const std::int64_t grace_ns = std::clamp(limit_ns_ / 4, kSecondNs, 15 * kSecondNs);
   if (starting_ns_ >= (all_came ? kPatienceOverLimit * limit_ns : limit_ns + grace_ns)) {
     EndProcess(fmt::format(
-        "MPI has not started within {:.3g} s (--watchdog): at least one of {} ranks did not come. "
-        "On {} there are {}; which one is missing is not known. Where processes start slowly, give "
-        "--watchdog more seconds",
-        Seconds(starting_ns_), own_.world_size, HostName(), fmt::join(seen_, ", ")));
+        "MPI has not started within {:.3g} s{}: at least one of {} ranks did not come. On {} there "
+        "are {}; which one is missing is not known.{}",
+        Seconds(starting_ns_), of_option, own_.world_size, HostName(), fmt::join(seen_, ", "),
+        option_.empty()
+            ? ""
+            : fmt::format(" Where processes start slowly, give {} more seconds", option_)));
   }
 }
 

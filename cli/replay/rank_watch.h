@@ -1,5 +1,5 @@
 // Names ranks that are stopped where the replay has no watchdog: before MPI starts, until the
-// iterations begin, and after them (docs/faults.md).
+// iterations begin, and after them (docs/faults.md); and processes that share another command.
 #pragma once
 
 #include <sys/types.h>
@@ -58,7 +58,8 @@ class RankWatch {
   // a replay.
   static constexpr std::int64_t kPatienceOverLimit = 10;
 
-  RankWatch(LaunchedRank own, std::int64_t limit_ns);
+  // `option`: that sets the limit, for messages; empty: none does.
+  RankWatch(LaunchedRank own, std::int64_t limit_ns, std::string_view option = "--watchdog");
   ~RankWatch();
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
@@ -74,6 +75,7 @@ class RankWatch {
 
   const LaunchedRank own_;
   const std::int64_t limit_ns_;
+  const std::string_view option_;
   const std::vector<std::string> job_;  // variables that all processes of the job have, "A=1"
   std::atomic<bool> mpi_started_{false};
   std::atomic<std::int64_t> left_ns_{0};

@@ -122,7 +122,7 @@ Result<SetFindings> CheckWritten(const ConvertRequest& request) {
     return findings;
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.output_directory));
-  return CheckSet(set);
+  return CheckSet(set, *request.processes);
 }
 
 Json ToJson(const ConvertReport& report, const SetFindings& findings) {
@@ -206,7 +206,7 @@ void Print(const std::string& output, const ConvertReport& report, bool verbose)
 
 }  // namespace
 
-CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
+CommandBody RegisterConvert(CLI::App& app, const CommandContext& context) {
   app.description("Convert captured traces to a trace set");
   auto flags = std::make_shared<ConvertFlags>();
   ConvertRequest& request = flags->request;
@@ -251,11 +251,16 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& /*context*/) {
   app.add_flag("--force", request.force, "replace an output that exists");
   app.add_flag("--strict", request.strict, "fail where the conversion would lose data");
   app.add_flag("--json", flags->json, "print the result as JSON");
-  return [&app, flags]() -> Result<int> {
+  return [&app, &context, flags]() -> Result<int> {
     GiveMemoryBack();
     REPRISE_TRY(Interpret(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
     REPRISE_TRY(CheckChoice(*flags, *kind));
+    const bool shared = kind->shares_ranks && !flags->request.input_directory.empty();
+    if (!shared && !context.processes->first()) {
+      return 0;
+    }
+    flags->request.processes = shared ? context.processes : &OneProcess();
     REPRISE_ASSIGN(const ConvertReport report, kind->convert(flags->request));
     // Memory goes back at once when the process ends, which is now.
     [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);

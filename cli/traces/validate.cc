@@ -150,7 +150,7 @@ Result<SubjectFindings> Check(const Subject& subject, const ValidateFlags& flags
     return findings;  // a damaged file makes no graph
   }
   if (subject.set) {
-    CheckTransfers(*subject.set, findings);
+    REPRISE_TRY(CheckTransfers(*subject.set, findings));
   }
   if (flags.timing) {
     for (const Graph& graph : findings.graphs) {

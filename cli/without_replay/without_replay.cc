@@ -8,12 +8,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 #include "cli/program/commands.h"
+#include "cli/program/launched_processes.h"
 #include "cli/program/replay_parts.h"
 #include "core/shown_text.h"
 
@@ -105,6 +107,15 @@ ReplayParts PartsOfReplay() {
           .run_elsewhere = RunElsewhere};
 }
 void EndLaunchedRanks(int /*exit_code*/) {}
+Result<std::unique_ptr<LaunchedProcesses>> JoinLaunchedProcesses(const CommandContext& context) {
+  if (const std::optional<fs::path> program = ReplayProgram()) {
+    const Result<int> failed = Become(*program, context.argv[1], context.argv);
+    return tl::unexpected<Error>(failed.error());
+  }
+  return UsageError(
+      "a launcher started several processes, and this build is without MPI "
+      "(-DREPRISE_REPLAY=OFF): start one");
+}
 Json ListKernels() { return Json::array(); }
 Json ListBackends() { return Json::array(); }
 

@@ -18,6 +18,7 @@
 #include "converters/pytorch/node_writer.h"
 #include "converters/pytorch/rank/graph_twins.h"
 #include "converters/pytorch/rank/identity.h"
+#include "converters/pytorch/rank/told_rank.h"
 #include "core/parallel.h"
 #include "et_schema/trace_set.h"
 
@@ -27,11 +28,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs `body` for every index at once; the error of the lowest index wins.
+// Runs `body` for every index of the share at once; the error of the lowest index wins.
 template <typename Body>
-Status ForEachRank(std::size_t count, const Body& body) {
-  std::vector<Status> outcomes(count);
-  ForEachInParallel(count, [&](std::size_t i) { outcomes[i] = body(i); });
+Status ForEachRank(ItemRange share, const Body& body) {
+  std::vector<Status> outcomes(share.size());
+  ForEachInParallel(share.size(), [&](std::size_t i) { outcomes[i] = body(share.begin + i); });
   for (Status& outcome : outcomes) {
     REPRISE_TRY(outcome);
   }
@@ -77,14 +78,45 @@ Result<RecordedGraphs> ReadLike(const std::vector<std::string>& paths) {
   return kernels;
 }
 
+// All ranks: what other processes have read is there as it was told.
 Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files, RepeatChoice repeat,
-                                           const GraphSources& graphs) {
+                                           const GraphSources& graphs, Processes& processes) {
   std::vector<RankCapture> ranks(files.size());
-  REPRISE_TRY(ForEachRank(files.size(), [&](std::size_t i) -> Status {
+  std::vector<std::string> told(files.size());
+  const ItemRange own = OwnShare(processes, files.size());
+  const Status read = ForEachRank(own, [&](std::size_t i) -> Status {
     REPRISE_ASSIGN(ranks[i], ReadRank(files[i], repeat, graphs));
+    FindBlockedWaits(ranks[i]);
+    if (processes.count() > 1) {
+      told[i] = TellRank(ranks[i]);
+    }
     return {};
-  }));
+  });
+  REPRISE_TRY(CompleteShares(processes, read, told));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if ((i < own.begin || i >= own.end) && !HearRank(told[i], ranks[i])) {
+      return EnvironmentError(fmt::format(
+          "{}: what another process of the job read of it cannot be understood", files[i].kineto));
+    }
+    told[i] = {};
+  }
   return ranks;
+}
+
+// Of ranks that other processes have read, what they counted since.
+Status TellDiagnostics(const Status& mine, std::vector<RankCapture>& ranks, Processes& processes) {
+  std::vector<std::map<std::string, Diagnostics::Counter>> counters(ranks.size());
+  const ItemRange own = OwnShare(processes, ranks.size());
+  for (std::size_t i = own.begin; processes.count() > 1 && i < own.end; ++i) {
+    counters[i] = ranks[i].diagnostics.Snapshot();
+  }
+  REPRISE_TRY(CompleteShares(processes, mine, counters));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (i < own.begin || i >= own.end) {
+      ranks[i].diagnostics = Diagnostics(counters[i]);
+    }
+  }
+  return {};
 }
 
 Status CheckComplete(const std::string& directory, std::vector<RankCapture>& ranks) {
@@ -202,7 +234,8 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
 }
 
 Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
-                                   const ConvertRequest& request, OutputFiles& output) {
+                                   const ConvertRequest& request, Processes& processes,
+                                   OutputFiles& output) {
   struct Workspace {
     std::vector<RankCapture> ranks;
     std::vector<Timeline> timelines;
@@ -213,7 +246,7 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   GraphSources graphs;
   REPRISE_ASSIGN(graphs.recorded, ReadGraphCaptures(request.graph_captures, report.diagnostics));
   REPRISE_ASSIGN(graphs.like, ReadLike(request.like));
-  REPRISE_ASSIGN(ranks, ReadRanks(files, request.repeat, graphs));
+  REPRISE_ASSIGN(ranks, ReadRanks(files, request.repeat, graphs, processes));
   if (!request.input_directory.empty()) {
     REPRISE_TRY(CheckComplete(request.input_directory, ranks));
   }
@@ -229,7 +262,8 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   std::vector<Timeline>& timelines = workspace->timelines;
   timelines.resize(ranks.size());
   std::vector<TracingCost> costs(ranks.size());
-  REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
+  const ItemRange own = OwnShare(processes, ranks.size());
+  const Status timed = ForEachRank(own, [&](std::size_t i) -> Status {
     timelines[i] = BuildTimeline(ranks[i]);
     FrameSteps(ranks[i], timelines[i]);
     AddEdges(ranks[i], timelines[i]);
@@ -237,12 +271,13 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
     costs[i] = EstimateTracingCost(ranks[i]);
     SpreadTracingCost(ranks[i], costs[i], timelines[i]);
     return {};
-  }));
+  });
+  REPRISE_TRY(TellDiagnostics(timed, ranks, processes));
   Summarise(ranks, groups, report);
   if (request.strict) {
     REPRISE_TRY(CheckCaptureLosses(report.diagnostics));
   }
-  REPRISE_TRY(ForEachRank(ranks.size(), [&](std::size_t i) -> Status {
+  const Status written = ForEachRank(own, [&](std::size_t i) -> Status {
     TraceMetadata metadata = Describe(ranks[i], clocks);
     metadata.tracing_call_ns = std::llround(costs[i].PerCall());
     for (const auto& [id, group] : groups) {
@@ -258,13 +293,14 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
     report.ranks[i].host_trace = ranks[i].files.host;
     report.ranks[i].device_trace = ranks[i].files.kineto;
     return {};
-  }));
-  REPRISE_TRY(output.Publish(groups));
+  });
+  REPRISE_TRY(output.PublishTogether(written, report.ranks, groups, processes));
   return report;
 }
 
 Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
   const bool whole_set = !request.input_directory.empty();
+  Processes& processes = whole_set ? *request.processes : OneProcess();
   std::vector<RankFiles> files;
   std::string name;
   Diagnostics found;
@@ -285,13 +321,13 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
     name = fs::path(request.input_file).filename().string();
     name = name.substr(0, name.find('.'));
   }
-  REPRISE_ASSIGN(
-      OutputFiles output,
-      whole_set || request.output_file.empty()
-          ? OutputFiles::Directory(request.output_directory,
-                                   request.name.empty() ? name : request.name, request.force)
-          : OutputFiles::OneFile(request.output_file, request.force));
-  REPRISE_ASSIGN(ConvertReport report, ConvertRanks(files, request, output));
+  REPRISE_ASSIGN(OutputFiles output,
+                 whole_set || request.output_file.empty()
+                     ? OutputFiles::Directory(request.output_directory,
+                                              request.name.empty() ? name : request.name,
+                                              request.force, processes)
+                     : OutputFiles::OneFile(request.output_file, request.force));
+  REPRISE_ASSIGN(ConvertReport report, ConvertRanks(files, request, processes, output));
   report.diagnostics.Merge(found);
   return report;
 }
@@ -305,6 +341,7 @@ ConverterKind PyTorchConverter() {
               "PyTorch host traces (ExecutionTraceObserver) with Kineto traces; exports of Nsight "
               "Systems; results of rocprofv3; profiles of JAX (XLA's .xplane.pb)",
           .sniff = &pytorch::LooksLikeCapture,
+          .shares_ranks = true,
           .convert = &pytorch::ConvertPyTorch};
 }
 

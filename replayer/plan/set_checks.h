@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/processes.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "et_schema/trace_set.h"
@@ -20,13 +21,17 @@ struct SetFindings {
 };
 
 // Each file on its own. Bad input: a file is damaged, or no trace; what is wrong with its content
-// is a finding.
-[[nodiscard]] Status CheckFiles(const std::vector<std::string>& files, SetFindings& findings);
+// is a finding. Shared by `processes`, all get the findings, and graphs are of the own share.
+[[nodiscard]] Status CheckFiles(const std::vector<std::string>& files, SetFindings& findings,
+                                Processes& processes = OneProcess());
 
-// All of a set: its files, and if these are sound, its transfers.
-[[nodiscard]] Result<SetFindings> CheckSet(const TraceSet& set);
+// All of a set: its files, and if these are sound, its transfers. Shared as CheckTransfers is.
+[[nodiscard]] Result<SetFindings> CheckSet(const TraceSet& set,
+                                           Processes& processes = OneProcess());
 
-// Whether the ranks agree on their transfers, by `findings.graphs` of one rank of each class.
-void CheckTransfers(const TraceSet& set, SetFindings& findings);
+// Whether the ranks agree on their transfers, by `findings.graphs` of one rank of each class. Not
+// of folded sets it may be shared: then the first process gets what is found.
+[[nodiscard]] Status CheckTransfers(const TraceSet& set, SetFindings& findings,
+                                    Processes& processes = OneProcess());
 
 }  // namespace reprise

@@ -165,28 +165,6 @@ void AddConstraints(const Match& match, std::vector<ClockConstraint>& out) {
   }
 }
 
-// Marks the waits before which the host did nothing for kQuietNs: those really waited.
-void FindBlockedWaits(RankCapture& rank) {
-  std::map<std::int32_t, std::vector<std::pair<std::int64_t, std::int64_t>>> busy;  // by thread
-  const auto& ops = rank.list.operations;
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    const Role role = rank.roles[i].role;
-    if (role == Role::kNode || role == Role::kCommCall) {
-      busy[ops[i].thread].emplace_back(ops[i].start_ns, ops[i].end_ns);
-    }
-  }
-  for (TransferRecord& transfer : rank.transfers) {
-    if (transfer.wait_ns < 0) {
-      continue;
-    }
-    const auto& nodes = busy[transfer.thread];  // nodes of a thread never overlap
-    const auto after =
-        std::upper_bound(nodes.begin(), nodes.end(), std::make_pair(transfer.wait_ns, INT64_MAX));
-    transfer.wait_blocked =
-        after == nodes.begin() || std::prev(after)->second + kQuietNs <= transfer.wait_ns;
-  }
-}
-
 std::int64_t CallEnd(const Member& member) {
   const TransferRecord& transfer = *member.transfer;
   return transfer.call < 0 ? transfer.start_ns : member.rank->Op(transfer.call).end_ns;
@@ -259,13 +237,33 @@ std::vector<std::int32_t> HostOfRank(std::span<const RankCapture> ranks, std::in
 
 }  // namespace
 
+void FindBlockedWaits(RankCapture& rank) {
+  std::map<std::int32_t, std::vector<std::pair<std::int64_t, std::int64_t>>> busy;  // by thread
+  const auto& ops = rank.list.operations;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Role role = rank.roles[i].role;
+    if (role == Role::kNode || role == Role::kCommCall) {
+      busy[ops[i].thread].emplace_back(ops[i].start_ns, ops[i].end_ns);
+    }
+  }
+  for (TransferRecord& transfer : rank.transfers) {
+    if (transfer.wait_ns < 0) {
+      continue;
+    }
+    const auto& nodes = busy[transfer.thread];  // nodes of a thread never overlap
+    const auto after =
+        std::upper_bound(nodes.begin(), nodes.end(), std::make_pair(transfer.wait_ns, INT64_MAX));
+    transfer.wait_blocked =
+        after == nodes.begin() || std::prev(after)->second + kQuietNs <= transfer.wait_ns;
+  }
+}
+
 Result<ClockFit> MatchTransfers(std::span<RankCapture> ranks,
                                 const std::map<std::string, ProcessGroup>& groups,
                                 Diagnostics& diagnostics) {
   std::int32_t highest = 0;
-  for (RankCapture& rank : ranks) {
+  for (const RankCapture& rank : ranks) {
     highest = std::max(highest, rank.rank);
-    FindBlockedWaits(rank);
   }
   auto matches = Collect(ranks);
   std::vector<ClockConstraint> constraints;

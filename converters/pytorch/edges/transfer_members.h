@@ -16,6 +16,10 @@ namespace reprise::pytorch {
 // The host is taken to wait where it is quiet for at least this long.
 inline constexpr std::int64_t kQuietNs = 50'000;
 
+// Marks the waits before which the host did nothing for kQuietNs: those really waited. Before
+// MatchTransfers, of ranks that this process has read.
+void FindBlockedWaits(RankCapture& rank);
+
 // Needs groups and indices (AssignGroups). Fits the clocks to what causality says, moves the end of
 // point-to-point transfers from their wait (all that gloo records) to where the transfer can have
 // ended, and sets transfer_ns of every transfer whose members were all captured. A member that
