@@ -1,14 +1,21 @@
 #include "et_schema/trace_stats.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <utility>
 
+#include "core/parallel.h"
+#include "core/stored_values.h"
+
 namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
+
+using TransfersByRole = std::map<std::string, std::uint64_t>;
 
 // Sums over the ranks of one file.
 class RankSums {
@@ -44,7 +51,6 @@ class RankSums {
         AddStorage(graph, i);
       }
     }
-    stats_.ranges.Add(graph.metadata());
     stats_.nodes += rank.nodes * times_;
     stats_.edges += rank.edges * times_;
     for (const auto& [name, count] : graph.metadata().diagnostics) {
@@ -60,9 +66,7 @@ class RankSums {
   }
 
   // By role, of one rank.
-  [[nodiscard]] const std::map<std::string, std::uint64_t, std::less<>>& by_role() const {
-    return by_role_;
-  }
+  [[nodiscard]] const TransfersByRole& by_role() const { return by_role_; }
 
  private:
   void AddTransfer(const Graph& graph, Graph::Index i, const CommSpec& spec) {
@@ -103,10 +107,99 @@ class RankSums {
   std::int64_t alike_;
   std::uint64_t times_;
   const RankClasses* classes_;
-  std::map<std::string, std::uint64_t, std::less<>> by_role_;
+  TransfersByRole by_role_;
 };
 
-using TransfersByRole = std::map<std::string, std::uint64_t, std::less<>>;
+struct RankPiece {
+  TraceStats stats;  // without ranges: they are in the metadata
+  TransfersByRole by_role;
+};
+
+// visit(member) of all that a rank adds.
+template <typename Piece, typename Visit>
+void VisitPiece(Piece& piece, Visit& visit) {
+  auto& stats = piece.stats;
+  visit(stats.ranks);
+  visit(stats.nodes);
+  visit(stats.edges);
+  visit(stats.types);
+  visit(stats.kinds);
+  visit(stats.classes);
+  visit(stats.reasons);
+  visit(stats.transfers);
+  visit(stats.storage);
+  visit(stats.certainty);
+  visit(stats.groups);
+  visit(stats.converter);
+  visit(stats.reader);
+  visit(piece.by_role);
+}
+
+void AddTo(std::uint64_t& sum, std::uint64_t more) { sum += more; }
+
+void AddTo(TraceStats::ClassRow& sum, const TraceStats::ClassRow& more) {
+  sum.nodes += more.nodes;
+  sum.duration_ns += more.duration_ns;
+}
+
+void AddTo(TraceStats::ReasonRow& sum, const TraceStats::ReasonRow& more) {
+  sum.edges += more.edges;
+  sum.inferred += more.inferred;
+}
+
+void AddTo(TraceStats::TransferRow& sum, const TraceStats::TransferRow& more) {
+  sum.count += more.count;
+  sum.unmatched += more.unmatched;
+  sum.of_unknown_size += more.of_unknown_size;
+  sum.in_bytes += more.in_bytes;
+  sum.out_bytes += more.out_bytes;
+  sum.duration_ns += more.duration_ns;
+  sum.transfer_ns += more.transfer_ns;
+}
+
+void AddTo(TraceStats::StorageRow& sum, const TraceStats::StorageRow& more) {
+  sum.nodes += more.nodes;
+  sum.of_unknown_size += more.of_unknown_size;
+  sum.bytes += more.bytes;
+  sum.duration_ns += more.duration_ns;
+}
+
+void AddTo(TraceStats::GroupRow& sum, const TraceStats::GroupRow& more) {
+  sum.group.id = more.group.id;
+  sum.transfers += more.transfers;
+}
+
+void AddTo(Diagnostics::Counter& sum, const Diagnostics::Counter& more) {
+  sum.count += more.count;
+  sum.examples.insert(sum.examples.end(), more.examples.begin(), more.examples.end());
+}
+
+template <typename Key, typename Row>
+void AddTo(std::map<Key, Row>& sums, const std::map<Key, Row>& more) {
+  for (const auto& [key, row] : more) {
+    AddTo(sums[key], row);
+  }
+}
+
+// What one rank adds.
+void AddRank(TraceStats&& rank, TraceStats& stats) {
+  for (TraceStats::RankRow& row : rank.ranks) {
+    stats.ranges.Add(row.metadata);
+    stats.ranks.push_back(std::move(row));
+  }
+  stats.nodes += rank.nodes;
+  stats.edges += rank.edges;
+  AddTo(stats.types, rank.types);
+  AddTo(stats.kinds, rank.kinds);
+  AddTo(stats.classes, rank.classes);
+  AddTo(stats.reasons, rank.reasons);
+  AddTo(stats.transfers, rank.transfers);
+  AddTo(stats.storage, rank.storage);
+  AddTo(stats.certainty, rank.certainty);
+  AddTo(stats.groups, rank.groups);
+  AddTo(stats.converter, rank.converter);
+  AddTo(stats.reader, rank.reader);
+}
 
 // Each role gets the transfers of its members, which their classes' files have.
 void AddRoles(const RankClasses& classes, const std::vector<TransfersByRole>& by_class,
@@ -144,34 +237,77 @@ void AddGroups(const RankClasses& classes, const std::vector<TransfersByRole>& b
     const std::string_view role = classes.RoleOf(id);
     for (const std::int32_t rank : row.group.ranks) {
       const TransfersByRole& counts = by_class[classes.IndexOf(rank)];
-      const auto at = counts.find(role);
+      const auto at = counts.find(std::string(role));
       row.transfers += at == counts.end() ? 0 : at->second;
     }
   }
 }
 
+// Of all ranks, in order; where processes share them, the first has those of others.
+Result<std::vector<RankPiece>> CollectPieces(const TraceSet& set,
+                                             const std::vector<TraceSet::DistinctRank>& ranks,
+                                             Processes& processes) {
+  std::vector<RankPiece> pieces(ranks.size());
+  std::vector<std::string> told(ranks.size());
+  const ItemRange own = OwnShare(processes, ranks.size());
+  std::vector<Status> outcomes(own.size());
+  ForEachInParallel(own.size(), [&](std::size_t i) {
+    RankPiece& piece = pieces[own.begin + i];
+    RankSums sums(piece.stats, ranks[own.begin + i].alike, set.classes.get());
+    outcomes[i] = sums.Add(ranks[own.begin + i].path);
+    piece.by_role = sums.by_role();
+    if (processes.count() > 1) {
+      ValueWriter write(told[own.begin + i]);
+      VisitPiece(piece, write);
+    }
+  });
+  const auto failed = std::ranges::find_if(outcomes, [](const Status& of) { return !of; });
+  REPRISE_TRY(CompleteShares(processes, failed == outcomes.end() ? Status() : *failed, told));
+  for (std::size_t i = 0; processes.first() && i < ranks.size(); ++i) {
+    if (i < own.begin || i >= own.end) {
+      ValueReader read(told[i], TextsRead::kAsWritten);
+      VisitPiece(pieces[i], read);
+      if (!read.AtEnd()) {
+        return EnvironmentError(fmt::format(
+            "{}: what another process of the job read of it cannot be understood", ranks[i].path));
+      }
+    }
+  }
+  return pieces;
+}
+
 }  // namespace
 
-Result<TraceStats> CollectTraceStats(const std::string& path) {
+Result<TraceStats> CollectTraceStats(const std::string& path, Processes& processes) {
   TraceStats stats;
   std::error_code code;
   if (!fs::is_directory(path, code)) {
-    REPRISE_TRY(RankSums(stats, 1, nullptr).Add(path));
-    stats.group_count = stats.groups.size();
+    if (processes.first()) {
+      TraceStats file;
+      REPRISE_TRY(RankSums(file, 1, nullptr).Add(path));
+      AddRank(std::move(file), stats);
+      stats.group_count = stats.groups.size();
+    }
     return stats;
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(path));
-  REPRISE_TRY(set.Verify());
+  if (processes.first()) {
+    REPRISE_TRY(set.Verify());
+  }
   stats.missing_ranks = set.MissingRanks();
   for (const auto& [id, group] : set.groups) {
     stats.groups[id].group = group;
   }
+  const std::vector<TraceSet::DistinctRank> ranks = set.DistinctRanks();
+  REPRISE_ASSIGN(std::vector<RankPiece> pieces, CollectPieces(set, ranks, processes));
+  if (!processes.first()) {
+    return stats;
+  }
   std::vector<TransfersByRole> by_class(set.classes ? set.classes->classes().size() : 0);
-  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
-    RankSums sums(stats, one.alike, set.classes.get());
-    REPRISE_TRY(sums.Add(one.path));
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    AddRank(std::move(pieces[i].stats), stats);
     if (set.classes) {
-      by_class[set.classes->IndexOf(one.rank)] = sums.by_role();
+      by_class[set.classes->IndexOf(ranks[i].rank)] = std::move(pieces[i].by_role);
     }
   }
   if (!set.classes) {

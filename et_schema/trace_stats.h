@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/processes.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
 #include "et_schema/range_summary.h"
@@ -76,7 +77,8 @@ struct TraceStats {
 };
 
 // Of an .et file, or of the ranks that are there of a set's directory. Bad input as the readers
-// say.
-[[nodiscard]] Result<TraceStats> CollectTraceStats(const std::string& path);
+// say. Where `processes` share the ranks, only the first gets what they found.
+[[nodiscard]] Result<TraceStats> CollectTraceStats(const std::string& path,
+                                                   Processes& processes = OneProcess());
 
 }  // namespace reprise

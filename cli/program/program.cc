@@ -48,7 +48,7 @@ struct Command {
 };
 
 LaunchedWork LaunchedWorkOf(std::string_view command, bool replays) {
-  constexpr std::string_view kSharedCommands[] = {"convert"};
+  constexpr std::string_view kSharedCommands[] = {"convert", "validate", "stats"};
   if (std::ranges::find(kSharedCommands, command) != std::end(kSharedCommands)) {
     return LaunchedWork::kShared;
   }

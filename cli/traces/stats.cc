@@ -97,7 +97,7 @@ Json ToJson(const std::string& path, const TraceStats& stats) {
 
 }  // namespace
 
-CommandBody RegisterStats(CLI::App& app, const CommandContext& /*context*/) {
+CommandBody RegisterStats(CLI::App& app, const CommandContext& context) {
   app.description("Show the contents of a trace: nodes, edges, transfers, groups, steps");
   struct Flags {
     std::string path;
@@ -106,8 +106,11 @@ CommandBody RegisterStats(CLI::App& app, const CommandContext& /*context*/) {
   auto flags = std::make_shared<Flags>();
   app.add_option("SET", flags->path, "directory of a trace set, or an .et file")->required();
   app.add_flag("--json", flags->json, "machine-readable output");
-  return [&app, flags]() -> Result<int> {
-    REPRISE_ASSIGN(const TraceStats stats, CollectTraceStats(flags->path));
+  return [&app, &context, flags]() -> Result<int> {
+    REPRISE_ASSIGN(const TraceStats stats, CollectTraceStats(flags->path, *context.processes));
+    if (!context.processes->first()) {
+      return 0;  // it has the others' ranks, too, and prints
+    }
     if (flags->json) {
       ShowJson(ToJson(flags->path, stats), 2);
     } else {

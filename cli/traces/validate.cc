@@ -61,7 +61,7 @@ struct SubjectFindings : SetFindings {
 // A directory is a set. Files are rank by rank, each on its own. A set without some of its ranks
 // can't be replayed; the timing of those that are there can be checked. One rank of many is what a
 // profiler on one rank leaves.
-Result<Subject> Resolve(const std::string& path, bool some_ranks) {
+Result<Subject> Resolve(const std::string& path, bool some_ranks, const Processes& processes) {
   Subject subject;
   subject.path = path;
   std::error_code error;
@@ -77,11 +77,11 @@ Result<Subject> Resolve(const std::string& path, bool some_ranks) {
   if (!set.missing.empty() && set.RankCount() > 1 && !some_ranks) {
     return BadInput(fmt::format("{}: {}", path, set.MissingRanks()));
   }
-  // Content that someone changed is a finding like others.
-  if (const Result<bool> verified = set.Verify()) {
-    subject.verified = *verified;
-  } else {
-    subject.damage = verified.error().message;
+  // Content that someone changed is a finding like others, of the process that prints it.
+  if (processes.first()) {
+    const Result<bool> verified = set.Verify();
+    subject.verified = verified.value_or(false);
+    subject.damage = verified ? "" : verified.error().message;
   }
   for (const TraceSet::DistinctRank& rank : set.DistinctRanks()) {
     subject.files.push_back(rank.path);
@@ -136,12 +136,20 @@ Status CheckReader(const Subject& subject, SubjectFindings& findings) {
   return {};
 }
 
-Result<SubjectFindings> Check(const Subject& subject, const ValidateFlags& flags) {
+// Processes share the files of a set. Single files, and what needs the graphs of all ranks, are
+// left to the first.
+Result<SubjectFindings> Check(const Subject& subject, const ValidateFlags& flags,
+                              Processes& processes) {
   SubjectFindings findings;
+  const bool shared = subject.set && !subject.folded() && !flags.timing && flags.reader.empty();
+  if (!shared && !processes.first()) {
+    return findings;
+  }
+  Processes& those = shared ? processes : OneProcess();
   if (!subject.damage.empty()) {
     findings.errors.push_back(subject.damage);
   }
-  REPRISE_TRY(CheckFiles(subject.files, findings));
+  REPRISE_TRY(CheckFiles(subject.files, findings, those));
   if (!flags.reader.empty()) {
     REPRISE_TRY(CheckReader(subject, findings));
   }
@@ -150,7 +158,7 @@ Result<SubjectFindings> Check(const Subject& subject, const ValidateFlags& flags
     return findings;  // a damaged file makes no graph
   }
   if (subject.set) {
-    REPRISE_TRY(CheckTransfers(*subject.set, findings));
+    REPRISE_TRY(CheckTransfers(*subject.set, findings, those));
   }
   if (flags.timing) {
     for (const Graph& graph : findings.graphs) {
@@ -215,12 +223,12 @@ void PrintText(const Subject& subject, const SubjectFindings& findings, bool ver
   fmt::print("  {}\n", findings.Ok() ? "ok" : "FAILED");
 }
 
-Result<int> RunValidate(const ValidateFlags& flags, bool verbose) {
+Result<int> RunValidate(const ValidateFlags& flags, bool verbose, Processes& processes) {
   std::vector<std::pair<Subject, SubjectFindings>> results;
   bool ok = true;
   for (const std::string& path : flags.paths) {
-    REPRISE_ASSIGN(Subject subject, Resolve(path, flags.timing));
-    REPRISE_ASSIGN(SubjectFindings findings, Check(subject, flags));
+    REPRISE_ASSIGN(Subject subject, Resolve(path, flags.timing, processes));
+    REPRISE_ASSIGN(SubjectFindings findings, Check(subject, flags, processes));
     ok = ok && findings.Ok();
     results.emplace_back(std::move(subject), std::move(findings));
   }
@@ -236,7 +244,7 @@ Result<int> RunValidate(const ValidateFlags& flags, bool verbose) {
 
 }  // namespace
 
-CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
+CommandBody RegisterValidate(CLI::App& app, const CommandContext& context) {
   auto flags = std::make_shared<ValidateFlags>();
   app.description(
       "Check trace files and sets: well formed, ranks agree, timing reproduces the recording");
@@ -248,7 +256,8 @@ CommandBody RegisterValidate(CLI::App& app, const CommandContext& /*context*/) {
                  "check what another program would not accept, too: astra-sim")
       ->check(CLI::IsMember({"astra-sim"}));
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
-  return [&app, flags] { return RunValidate(*flags, IsVerbose(app)); };
+  return
+      [&app, &context, flags] { return RunValidate(*flags, IsVerbose(app), *context.processes); };
 }
 
 }  // namespace reprise

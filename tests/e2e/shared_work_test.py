@@ -151,6 +151,68 @@ class Fails(SharedTest):
         self.assertEqual(bytes_of(folder / "set"), {"notes.txt": b"mine"})
 
 
+class Reads(SharedTest):
+    """Commands that only read: what they print is what one process prints."""
+
+    def check_same(self, *command, expect=0):
+        _, alone = self.in_folder("reads", *command, ranks=1, expect=expect)
+        for count in (2, 3):
+            _, shared = self.in_folder("reads", *command, ranks=count, expect=expect)
+            self.assertEqual(shared.stdout, alone.stdout)
+        return alone.stdout
+
+    def damaged(self, trace, rank):
+        """Of one rank a file that no longer has its content, but is a trace."""
+        (path,) = trace.glob(f"*.{rank}.et")
+        shutil.copy(next(trace.glob("*.0.et")), path)
+
+    def test_sound_sets(self):
+        for case in ("gloo_comms/gpt_tp4", "quickstart"):
+            trace = self.convert(case)
+            for options in ([], ["--json"], ["-v"]):
+                self.check_same("validate", trace, *options)
+                self.check_same("stats", trace, *options)
+
+    def test_findings_about_ranks(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        self.damaged(trace, 3)
+        (trace / "checksums.xxh128").unlink()
+        said = self.check_same("validate", trace, "-v", expect=1)
+        self.assertIn("FAILED", said)
+
+    def test_changed_content(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        self.damaged(trace, 2)
+        self.assertIn("checksums.xxh128", self.check_same("validate", trace, "-v", expect=1))
+        _, done = self.in_folder("reads", "stats", trace, ranks=2, expect=BAD_INPUT)
+        self.check_one_error(done, ".2.et")
+
+    def test_file_that_cannot_be_read(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        (trace / "checksums.xxh128").unlink()
+        (path,) = trace.glob("*.3.et")
+        path.write_bytes(path.read_bytes()[:1000])
+        for command in ("validate", "stats"):
+            _, done = self.in_folder("reads", command, trace, ranks=2, expect=BAD_INPUT)
+            self.check_one_error(done, path.name, "process 1 of 2")
+
+    def test_single_files_timing_and_folded_sets(self):
+        trace = self.convert("quickstart")
+        self.check_same("validate", next(trace.glob("*.1.et")))
+        self.check_same("stats", next(trace.glob("*.1.et")), "--json")
+        self.check_same("validate", trace, "--timing", "--json")
+        folded = self.dir / "folded"
+        self.run_program("generate", "gpt-small", "-o", folded)
+        self.check_same("validate", folded)
+        self.check_same("stats", folded, "--json")
+
+    def test_several_sets(self):
+        """Of two paths the second fails in what one process reads."""
+        trace = self.convert("quickstart")
+        _, done = self.in_folder("reads", "validate", trace, self.dir / "none", ranks=2, expect=BAD_INPUT)
+        self.check_one_error(done, "none: no such file")
+
+
 class Killed(SharedTest):
     def many_ranks(self, count):
         """A capture that takes a while."""
