@@ -48,7 +48,7 @@ struct Command {
 };
 
 LaunchedWork LaunchedWorkOf(std::string_view command, bool replays) {
-  constexpr std::string_view kSharedCommands[] = {"convert", "validate", "stats"};
+  constexpr std::string_view kSharedCommands[] = {"convert", "validate", "stats", "anonymize"};
   if (std::ranges::find(kSharedCommands, command) != std::end(kSharedCommands)) {
     return LaunchedWork::kShared;
   }

@@ -173,7 +173,8 @@ Result<int> Verify(const AnonymizeRequest& request) {
   return 0;
 }
 
-Result<int> RunAnonymize(AnonymizeFlags& flags, bool verbose) {
+Result<int> RunAnonymize(AnonymizeFlags& flags, bool verbose, Processes& processes) {
+  flags.request.processes = &processes;
   const AnonymizeRequest& request = flags.request;
   if (!flags.print_policy.empty()) {
     REPRISE_ASSIGN(const std::string text, PolicyText(flags.print_policy));
@@ -181,12 +182,18 @@ Result<int> RunAnonymize(AnonymizeFlags& flags, bool verbose) {
     return 0;
   }
   REPRISE_TRY(Interpret(flags));
+  const bool first = processes.first();  // compares and prints
   if (flags.verify_only) {
-    return Verify(request);
+    return first ? Verify(request) : Result<int>(0);
   }
-  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
-  REPRISE_TRY(set.Verify());
+  if (first) {
+    REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
+    REPRISE_TRY(set.Verify());
+  }
   REPRISE_ASSIGN(const AnonymizeReport report, AnonymizeSet(request));
+  if (!first) {
+    return 0;
+  }
   if (flags.json) {
     ShowJson(ToJson(request, report), 1);
   } else {
@@ -197,7 +204,7 @@ Result<int> RunAnonymize(AnonymizeFlags& flags, bool verbose) {
 
 }  // namespace
 
-CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) {
+CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& context) {
   auto flags = std::make_shared<AnonymizeFlags>();
   AnonymizeRequest& request = flags->request;
   app.description("Remove identifying data from a trace set and keep what a replay needs");
@@ -222,7 +229,8 @@ CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& /*context*/) 
                "only compare an existing result with the original");
   app.add_flag("--force", request.force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
-  return [&app, flags] { return RunAnonymize(*flags, IsVerbose(app)); };
+  return
+      [&app, &context, flags] { return RunAnonymize(*flags, IsVerbose(app), *context.processes); };
 }
 
 }  // namespace reprise

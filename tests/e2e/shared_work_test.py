@@ -102,6 +102,39 @@ class Converts(SharedTest):
         self.check_same(text, "--ranks", 2, processes=(2,))
 
 
+class Anonymizes(SharedTest):
+    def test_same_bytes_with_one_salt(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        command = ("anonymize", trace, "set", "--salt-file", self.dir / "salt", "--policy", "statistics", "-v")
+        alone, said = self.in_folder("alone", *command, ranks=1)
+        for count in (2, 3):
+            folder, shared = self.in_folder(f"of{count}", *command, ranks=count)
+            self.assertEqual(shared.stdout, said.stdout)
+            self.assertEqual(bytes_of(folder / "set"), bytes_of(alone / "set"))
+
+    def test_salt_of_all_that_is_not_kept(self):
+        """Names agree between ranks that different processes wrote."""
+        trace = self.convert("gloo_comms/gpt_tp4")
+        folder, done = self.in_folder("random", "anonymize", trace, "set", "--verify", ranks=2)
+        self.assertIn("the same up to names", done.stderr)
+        self.run_program("validate", folder / "set")
+
+    def test_folded_set_by_the_first(self):
+        folded = self.dir / "folded"
+        self.run_program("generate", "gpt-small", "-o", folded)
+        folder, _ = self.in_folder("folded_shared", "anonymize", folded, "set", ranks=2)
+        self.run_program("validate", folder / "set")
+
+    def test_damaged_rank(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        (trace / "checksums.xxh128").unlink()
+        (path,) = trace.glob("*.3.et")
+        path.write_bytes(path.read_bytes()[:1000])
+        folder, done = self.in_folder("fails", "anonymize", trace, "set", ranks=2, expect=BAD_INPUT)
+        self.check_one_error(done, path.name, "process 1 of 2")
+        self.assertEqual(list(folder.iterdir()), [])
+
+
 class Fails(SharedTest):
     def check_fails(self, source, *texts, expect, processes=2, options=()):
         folder, done = self.in_folder("fails", "convert", source, "-o", "set", *options, ranks=processes, expect=expect)

@@ -90,52 +90,82 @@ Result<RankClasses> NewClasses(const RankClasses& classes, const std::vector<std
   return RankClasses::Create(classes.world_size(), std::move(renamed), std::move(roles));
 }
 
+// What the first look at a rank's file says for all.
+struct RankHeader {
+  std::int64_t base_ns = 0, clock_offset_ns = 0;
+  std::string host;
+};
+
+Result<std::vector<RankHeader>> ReadHeaders(const std::vector<TraceSet::DistinctRank>& files,
+                                            Processes& processes) {
+  std::vector<RankHeader> headers(files.size());
+  const ItemRange own = OwnShare(processes, files.size());
+  Status read;
+  for (std::size_t i = own.begin; i < own.end && read; ++i) {
+    read = [&]() -> Status {
+      REPRISE_ASSIGN(const auto reader, EtReader::Open(files[i].path));
+      const TraceMetadata& metadata = reader->metadata();
+      headers[i] = {metadata.base_ns, metadata.clock_offset_ns, metadata.placement.host};
+      return {};
+    }();
+  }
+  REPRISE_TRY(CompleteShares(processes, read, headers));
+  return headers;
+}
+
 // Hosts become numbers in the order of their first ranks.
-Result<std::map<std::string, std::string>> NewHosts(const TraceSet& set) {
+std::map<std::string, std::string> NewHosts(const std::vector<RankHeader>& headers) {
   std::map<std::string, std::string> hosts;
-  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
-    REPRISE_ASSIGN(const auto reader, EtReader::Open(one.path));
-    if (const std::string& host = reader->metadata().placement.host; !host.empty()) {
-      hosts.try_emplace(host, NumberedHost(hosts.size()));
+  for (const RankHeader& header : headers) {
+    if (!header.host.empty()) {
+      hosts.try_emplace(header.host, NumberedHost(hosts.size()));
     }
   }
   return hosts;
 }
 
 // The earliest base of the set, on the clock on which the new bases will be.
-Result<std::int64_t> OriginNs(const TraceSet& set, const Policy& policy) {
+std::int64_t OriginNs(const std::vector<RankHeader>& headers, const Policy& policy) {
   const bool folded = policy.Of(Field::kClock) == Action::kMap;
   std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
-  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
-    REPRISE_ASSIGN(const auto reader, EtReader::Open(one.path));
-    const TraceMetadata& metadata = reader->metadata();
-    origin_ns = std::min(origin_ns, metadata.base_ns + (folded ? metadata.clock_offset_ns : 0));
+  for (const RankHeader& header : headers) {
+    origin_ns = std::min(origin_ns, header.base_ns + (folded ? header.clock_offset_ns : 0));
   }
   return origin_ns;
 }
 
-Result<AnonymizerSetting> MakeSetting(const AnonymizeRequest& request, const TraceSet& set) {
-  REPRISE_ASSIGN(KeyedHash hash, request.salt_file.empty()
-                                     ? KeyedHash::Random()
-                                     : KeyedHash::FromFile(request.salt_file));
+// The first process finds the salt, or makes it.
+Result<KeyedHash> HashOfAll(const AnonymizeRequest& request, Processes& processes) {
+  Result<std::string> secret;
+  if (processes.first()) {
+    const Result<KeyedHash> hash =
+        request.salt_file.empty() ? KeyedHash::Random() : KeyedHash::FromFile(request.salt_file);
+    secret = hash ? Result<std::string>(hash->Secret()) : tl::unexpected<Error>(hash.error());
+  }
+  REPRISE_ASSIGN(const std::vector<std::string> told, processes.Exchange(secret));
+  return KeyedHash::FromSecret(told.front());
+}
+
+Result<AnonymizerSetting> MakeSetting(const AnonymizeRequest& request, const TraceSet& set,
+                                      Processes& processes) {
+  REPRISE_ASSIGN(KeyedHash hash, HashOfAll(request, processes));
   REPRISE_ASSIGN(Vocabulary vocabulary, Vocabulary::Create(request.public_names));
-  REPRISE_ASSIGN(const std::int64_t origin_ns, OriginNs(set, request.policy));
-  REPRISE_ASSIGN(auto hosts, NewHosts(set));
+  REPRISE_ASSIGN(const std::vector<RankHeader> headers,
+                 ReadHeaders(set.DistinctRanks(), processes));
   return AnonymizerSetting{.policy = request.policy,
                            .vocabulary = std::move(vocabulary),
                            .hash = hash,
                            .times = TimeMap(request.policy.durations, hash),
                            .sizes = SizeMap(request.policy.shapes, hash),
                            .groups = NewGroupIds(set),
-                           .hosts = std::move(hosts),
-                           .origin_ns = origin_ns};
+                           .hosts = NewHosts(headers),
+                           .origin_ns = OriginNs(headers, request.policy)};
 }
 
 struct RankResult {
-  Status status;
-  std::uint64_t nodes = 0;
+  ConvertedRank written;
   FieldTally fields;
-  Diagnostics unknown;
+  std::map<std::string, Diagnostics::Counter> unknown;
 };
 
 Status AnonymizeRank(const AnonymizerSetting& setting, const TraceSet::DistinctRank& rank,
@@ -151,9 +181,9 @@ Status AnonymizeRank(const AnonymizerSetting& setting, const TraceSet::DistinctR
   REPRISE_ASSIGN(const auto reader, EtReader::OpenAsItStands(rank.file));
   REPRISE_TRY(ForEachRead<Node>(
       *reader, [&](const Node& node) { return writer->Write(anonymizer.Apply(node)); }));
-  result.nodes = renaming.nodes;
+  result.written.nodes = renaming.nodes;
   result.fields = anonymizer.tally();
-  result.unknown = renaming.diagnostics;
+  result.unknown = renaming.diagnostics.Snapshot();
   return writer->Close();
 }
 
@@ -173,38 +203,53 @@ Status WriteNote(const std::string& path, const AnonymizeRequest& request) {
 Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
   REPRISE_TRY(CheckIsAnother(request.input_directory, request.output_directory));
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.input_directory));
+  if (set.classes && !request.processes->first()) {
+    return AnonymizeReport{};
+  }
+  Processes& processes = set.classes ? OneProcess() : *request.processes;
   const bool named = request.policy.Of(Field::kSetName) == Action::kKeep;
   const std::string name = named ? set.name : "trace";
-  REPRISE_ASSIGN(OutputFiles output,
-                 set.classes
-                     ? OutputFiles::FoldedDirectory(request.output_directory, name, request.force)
-                     : OutputFiles::Directory(request.output_directory, name, request.force));
-  REPRISE_ASSIGN(const AnonymizerSetting setting, MakeSetting(request, set));
+  REPRISE_ASSIGN(
+      OutputFiles output,
+      set.classes
+          ? OutputFiles::FoldedDirectory(request.output_directory, name, request.force)
+          : OutputFiles::Directory(request.output_directory, name, request.force, processes));
+  REPRISE_ASSIGN(const AnonymizerSetting setting, MakeSetting(request, set, processes));
   const std::vector<TraceSet::DistinctRank> files = set.DistinctRanks();
   // Its rank's, or its class's.
   const auto number = [&set](const TraceSet::DistinctRank& file) {
     return set.classes ? static_cast<std::int32_t>(set.classes->IndexOf(file.rank)) : file.rank;
   };
   std::vector<RankResult> results(files.size());
-  ForEachInParallel(files.size(), [&](std::size_t i) {
-    results[i].status =
-        AnonymizeRank(setting, files[i], output.Temporary(number(files[i])), results[i]);
+  const ItemRange own = OwnShare(processes, files.size());
+  std::vector<Status> outcomes(own.size());
+  ForEachInParallel(own.size(), [&](std::size_t i) {
+    const TraceSet::DistinctRank& file = files[own.begin + i];
+    RankResult& result = results[own.begin + i];
+    result.written.rank = number(file);
+    result.written.path = output.Final(number(file));
+    outcomes[i] = AnonymizeRank(setting, file, output.Temporary(number(file)), result);
   });
+  const auto failed = std::ranges::find_if(outcomes, [](const Status& of) { return !of; });
+  REPRISE_TRY(CompleteShares(processes, failed == outcomes.end() ? Status() : *failed, results));
   AnonymizeReport report;
+  std::vector<ConvertedRank> written;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    REPRISE_TRY(results[i].status);
     report.ranks.push_back(
-        {files[i].rank, files[i].alike, output.Final(number(files[i])), results[i].nodes});
+        {files[i].rank, files[i].alike, results[i].written.path, results[i].written.nodes});
     report.fields.Add(results[i].fields);
-    report.unknown.Merge(results[i].unknown);
+    report.unknown.Merge(Diagnostics(results[i].unknown));
+    written.push_back(std::move(results[i].written));
   }
   const GroupNames names(setting, report.fields);
   const fs::path temporary = fs::path(output.Temporary(number(files.front()))).parent_path();
-  REPRISE_TRY(WriteNote((temporary / kAnonymizedFile).string(), request));
+  const Status noted =
+      processes.first() ? WriteNote((temporary / kAnonymizedFile).string(), request) : Status();
   if (!set.classes) {
-    REPRISE_TRY(output.Publish(NewGroups(set, names)));
+    REPRISE_TRY(output.PublishTogether(noted, written, NewGroups(set, names), processes));
     return report;
   }
+  REPRISE_TRY(noted);
   std::vector<std::string> class_files;
   for (std::size_t i = 0; i < set.classes->classes().size(); ++i) {
     class_files.push_back(output.Final(static_cast<std::int32_t>(i)));

@@ -9,6 +9,7 @@
 #include "converters/share/anonymize/anonymizer.h"
 #include "converters/share/anonymize/policy.h"
 #include "core/diagnostics.h"
+#include "core/processes.h"
 #include "core/result.h"
 
 namespace reprise {
@@ -19,6 +20,8 @@ struct AnonymizeRequest {
   std::string salt_file;     // created if it is not there; empty: a salt that is not kept
   std::string public_names;  // a file with more public names; empty: none
   bool force = false;        // replace an output that exists
+  // Those that share the ranks of a set, and the salt; a folded set is the first one's.
+  Processes* processes = &OneProcess();
 };
 
 struct AnonymizeReport {
@@ -37,7 +40,8 @@ struct AnonymizeReport {
 // A folded set stays one: its classes' files and ranks.json.
 // Ranks in parallel, each read twice; memory per rank at work: 16 bytes a node, 8 a storage. Writes
 // the whole set or nothing. Usage error: output and input are the same, or the output exists. Bad
-// input: a file that Reprise did not write (convert it first), or a damaged one.
+// input: a file that Reprise did not write (convert it first), or a damaged one. Of several
+// processes all get the report.
 [[nodiscard]] Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request);
 
 }  // namespace reprise

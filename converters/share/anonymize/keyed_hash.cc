@@ -97,6 +97,17 @@ Result<KeyedHash> KeyedHash::FromFile(const std::string& path) {
   return KeyedHash(salt);
 }
 
+std::string KeyedHash::Secret() const { return {salt_.begin(), salt_.end()}; }
+
+Result<KeyedHash> KeyedHash::FromSecret(std::string_view secret) {
+  Salt salt{};
+  if (secret.size() != salt.size()) {
+    return EnvironmentError("what another process of the job sent is no salt");
+  }
+  std::copy(secret.begin(), secret.end(), salt.begin());
+  return KeyedHash(salt);
+}
+
 std::uint64_t KeyedHash::Bits(std::string_view kind, std::string_view text) const {
   // The kind's length first: no (kind, text) is another one's.
   std::string message = fmt::format("{}:{}:", kind.size(), kind);

@@ -18,6 +18,10 @@ class KeyedHash {
   // The salt of `path`; where there is no such file it is created, readable by its owner only.
   // Environment: the file can be read by others. Bad input: it is no salt file.
   static Result<KeyedHash> FromFile(const std::string& path);
+  // For processes that give equal names: the salt itself, and the hash that another one's makes.
+  // Environment: this is no salt.
+  [[nodiscard]] std::string Secret() const;
+  static Result<KeyedHash> FromSecret(std::string_view secret);
 
   // "<kind>_<16 hexadecimal digits>"; the same for the same kind, text and salt.
   [[nodiscard]] std::string Name(std::string_view kind, std::string_view text) const;
