@@ -187,7 +187,8 @@ int Main(int argc, char** argv) {
   ShowExamplesInHelp(app);
   CommandContext context = ReadContext(argc, argv);
   std::vector<Command> commands;
-  const auto add = [&](std::string name, const char* about, bool replays, const auto& registered) {
+  const auto add = [&](const std::string& name, const char* about, bool replays,
+                       const auto& registered) {
     CLI::App* sub = app.add_subcommand(name, about);
     commands.push_back({sub, registered(*sub, context), LaunchedWorkOf(name, replays)});
   };

@@ -48,6 +48,7 @@ template <typename Body>
 void OnProcesses(int count, const Body& body) {
   Meeting meeting(count);
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     threads.emplace_back([&meeting, &body, i] {
       ThreadProcess process(i, meeting);
