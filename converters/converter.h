@@ -44,6 +44,7 @@ struct ConvertRequest {
   std::optional<std::int32_t> world_size;  // ranks to write
   std::int32_t passes = 1;                 // iterations of the workload
 
+  bool fold = false;    // a directory: as a folded capture (et_schema/folded_set.h)
   bool force = false;   // replace an output that exists; it is refused otherwise
   bool strict = false;  // fail (bad input) where a trace could be written only with something lost
   bool mem_nodes = false;  // copies between host and device as Chakra's MEM_LOAD and MEM_STORE

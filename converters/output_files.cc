@@ -9,6 +9,7 @@
 #include "core/checksums.h"
 #include "core/output_kind.h"
 #include "core/parallel.h"
+#include "et_schema/fold.h"
 #include "et_schema/io.h"
 
 namespace reprise {
@@ -42,6 +43,15 @@ Result<OutputFiles> OutputFiles::Directory(const std::string& directory, const s
   if (!processes.first()) {
     REPRISE_ASSIGN(out.temporary_, TemporaryOutput::Joined(paths.front()));
   }
+  return out;
+}
+
+Result<OutputFiles> OutputFiles::Directory(const ConvertRequest& request, const std::string& name,
+                                           Processes& processes) {
+  REPRISE_ASSIGN(OutputFiles out,
+                 Directory(request.output_directory, request.name.empty() ? name : request.name,
+                           request.force, processes));
+  out.fold_ = request.fold;
   return out;
 }
 
@@ -92,6 +102,7 @@ Status OutputFiles::Publish(const std::map<std::string, ProcessGroup>& groups) {
     return {};  // the writer has renamed it already
   }
   REPRISE_TRY(WriteGroups(temporary_->path(), groups));
+  REPRISE_TRY(Fold());
   return Finish();
 }
 
@@ -134,13 +145,29 @@ Status OutputFiles::PublishTogether(const Status& mine, std::vector<ConvertedRan
       return {};
     }
     REPRISE_TRY(WriteGroups(temporary_->path(), groups));
-    return Finish(sums);
+    REPRISE_TRY(Fold());
+    return Finish(fold_ ? std::map<std::string, std::string>() : sums);
   }());
 }
 
 Status OutputFiles::Publish(const RankClasses& classes) {
   REPRISE_TRY(classes.Write(temporary_->path()));
   return Finish();
+}
+
+Status OutputFiles::Fold() {
+  if (!fold_) {
+    return {};
+  }
+  REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(temporary_->path()));
+  REPRISE_TRY(FoldInto(set, temporary_->path(), name_));
+  for (const auto& [rank, path] : set.files) {
+    std::error_code error;
+    if (!fs::remove(path, error)) {
+      return EnvironmentError(fmt::format("{}: cannot be removed: {}", path, error.message()));
+    }
+  }
+  return {};
 }
 
 Status OutputFiles::Finish(const std::map<std::string, std::string>& known_sums) {

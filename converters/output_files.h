@@ -24,6 +24,10 @@ class OutputFiles {
   // and what says so below, and only the first looks at the target before it is there.
   static Result<OutputFiles> Directory(const std::string& directory, const std::string& name,
                                        bool force, Processes& processes = OneProcess());
+  // The request's directory and `force`; with its `fold`, Publish makes a folded capture of the
+  // files (et_schema/fold.h). `name`: where the request has none.
+  static Result<OutputFiles> Directory(const ConvertRequest& request, const std::string& name,
+                                       Processes& processes = OneProcess());
   // A folded set: the numbers below are of classes, not of ranks.
   static Result<OutputFiles> FoldedDirectory(const std::string& directory, const std::string& name,
                                              bool force);
@@ -49,9 +53,11 @@ class OutputFiles {
   OutputFiles() = default;
   [[nodiscard]] std::string NameOf(std::int32_t rank) const;
 
+  [[nodiscard]] Status Fold();
   [[nodiscard]] Status Finish(const std::map<std::string, std::string>& known_sums = {});
 
-  bool folded_ = false;
+  bool folded_ = false;  // files are of classes
+  bool fold_ = false;    // Publish folds ranks' files
   std::string file_;  // OneFile
   std::string directory_, name_;
   std::optional<TemporaryOutput> temporary_;  // beside directory_; OneFile: none

@@ -110,6 +110,18 @@ tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what
                   path, what, limit));
 }
 
+Status CheckNodeCount(const std::string& path, std::uint64_t nodes, std::uint64_t offset,
+                      std::uint64_t file_bytes) {
+  if (nodes >= InputLimits::kFreeNodes &&
+      nodes / CurrentInputLimits().nodes_per_byte > file_bytes) {
+    return OverLimit(path,
+                     fmt::format("more than {} nodes at byte {}, from a file of {} bytes", nodes,
+                                 offset, file_bytes),
+                     "nodes_per_byte");
+  }
+  return {};
+}
+
 Result<OpenedInput> OpenInput(const std::string& path) {
   FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (descriptor.get() < 0) {

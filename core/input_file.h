@@ -48,6 +48,10 @@ void SetInputLimits(const InputLimits& limits);
 [[nodiscard]] tl::unexpected<Error> OverLimit(const std::string& path, const std::string& what,
                                               std::string_view limit);
 
+// After so many nodes of a trace, of which the last begins at that byte.
+[[nodiscard]] Status CheckNodeCount(const std::string& path, std::uint64_t nodes,
+                                    std::uint64_t offset, std::uint64_t file_bytes);
+
 // A regular file and its size. Bad input for anything else: FIFOs and devices may never end, and
 // opening a FIFO may wait forever.
 struct OpenedInput {

@@ -16,8 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // core knows the names that et_schema and converters write (trace_set.h, rank_classes.h).
-constexpr std::array<std::string_view, 8> kFilesOfSets = {
-    "comm_groups.json", "comm_groups_info.json", "ranks.json",     kChecksumsFile,
+constexpr std::array<std::string_view, 9> kFilesOfSets = {
+    "comm_groups.json", "comm_groups_info.json", "ranks.json",     "folded.json", kChecksumsFile,
     kJobFile,  // the last four would speak for the set that comes in its place
     kRescaledFile,      kTransformedFile,        "anonymized.json"};
 
@@ -125,7 +125,7 @@ Status CheckReplaceable(const std::string& directory, OutputKind kind, bool forc
 }
 
 bool IsTraceSetFile(std::string_view name) {
-  return IsEtFileName(name) ||
+  return IsEtFileName(name) || name.ends_with(".times") ||
          std::find(kFilesOfSets.begin(), kFilesOfSets.end(), name) != kFilesOfSets.end();
 }
 

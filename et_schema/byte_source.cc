@@ -12,6 +12,7 @@
 #include "core/file_descriptor.h"
 #include "core/input_file.h"
 #include "et_schema/byte_stream.h"
+#include "et_schema/folded_set.h"
 
 namespace reprise {
 namespace {
@@ -171,6 +172,10 @@ class ZstdSource : public CompressedSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path) {
+  REPRISE_ASSIGN(auto folded, OpenFoldedRank(path));
+  if (folded) {
+    return folded;
+  }
   REPRISE_ASSIGN(OpenedInput input, OpenInput(path));
   std::array<char, kZstdMagic.size()> bytes{};
   const ssize_t got = ::pread(input.descriptor.get(), bytes.data(), bytes.size(), 0);

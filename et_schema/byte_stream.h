@@ -11,7 +11,8 @@
 
 namespace reprise {
 
-// Decompressed bytes of a file; compression is recognised by content. Concatenated gz members and
+// Decompressed bytes of a file, or of a rank's of a folded capture (folded_set.h); compression is
+// recognised by content. Concatenated gz members and
 // zstd frames read as one stream. A compressed stream that ends before its end mark is an error,
 // and so is what core/input_file.h refuses.
 class ByteSource {

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <filesystem>
-#include <memory>
 #include <vector>
 
 #include "core/checksums.h"
 #include "et_schema/byte_stream.h"
+#include "et_schema/stream_hash.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -17,9 +16,7 @@ namespace fs = std::filesystem;
 // Content is uncompressed, so that packing a trace does not make it another one.
 Result<std::string> HashOfFile(const std::string& path) {
   constexpr std::size_t kChunkBytes = std::size_t{1} << 16;
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
-                                                                       &XXH3_freeState);
-  XXH3_128bits_reset(state.get());
+  StreamHash hash;
   std::vector<std::uint8_t> chunk(kChunkBytes);
   REPRISE_ASSIGN(const auto source, ByteSource::Open(path));
   while (true) {
@@ -27,10 +24,9 @@ Result<std::string> HashOfFile(const std::string& path) {
     if (got == 0) {
       break;
     }
-    XXH3_128bits_update(state.get(), chunk.data(), got);
+    hash.Add({reinterpret_cast<const char*>(chunk.data()), got});
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return hash.Hex();
 }
 
 // "<hash>/<file>" a line: hashes are of one length, so no two sets give the same text.

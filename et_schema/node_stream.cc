@@ -98,13 +98,7 @@ Result<bool> NodeStream::Next(NodeView& view) {
     return BadInput(fmt::format("{}: an empty message at byte {}, expected a node: damaged",
                                 messages_.path(), offset()));
   }
-  const std::uint64_t most = CurrentInputLimits().nodes_per_byte;
-  if (nodes_ >= InputLimits::kFreeNodes && nodes_ / most > messages_.file_bytes()) {
-    return OverLimit(messages_.path(),
-                     fmt::format("more than {} nodes at byte {}, from a file of {} bytes", nodes_,
-                                 offset(), messages_.file_bytes()),
-                     "nodes_per_byte");
-  }
+  REPRISE_TRY(CheckNodeCount(messages_.path(), nodes_, offset(), messages_.file_bytes()));
   if (!decoder_.Decode(message, offset(), view)) {
     return BadInput(fmt::format("{}: the message at byte {} is not a node: damaged",
                                 messages_.path(), offset()));

@@ -31,6 +31,7 @@ struct RankRange {
 [[nodiscard]] std::vector<RankRange> RangesOf(const std::vector<std::int32_t>& ranks);
 // "7", "0-7", "64-127:8", as ranks.json and reports write them.
 [[nodiscard]] std::string RangeText(const RankRange& range);
+[[nodiscard]] Result<RankRange> ParseRangeText(const std::string& text);
 // Of ascending numbers: "0-7, 64-127:8".
 [[nodiscard]] std::string RangesText(const std::vector<std::int32_t>& numbers);
 

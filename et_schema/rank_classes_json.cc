@@ -26,37 +26,10 @@ constexpr std::uint64_t kMaxRanksBytes = std::uint64_t{1} << 28;
 // Roles with more groups are written by rule.
 constexpr std::int64_t kMaxLists = 64;
 
-// "7", "0-7", "64-127:8".
-Result<RankRange> ParseRange(const std::string& text) {
-  RankRange range;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  const auto number = [&](std::int32_t& to) {
-    const auto [next, error] = std::from_chars(at, end, to);
-    const bool ok = error == std::errc{} && to >= 0;
-    at = next;
-    return ok;
-  };
-  bool ok = number(range.first);
-  range.last = range.first;
-  if (ok && at != end && *at == '-') {
-    ++at;
-    ok = number(range.last) && range.last >= range.first;
-    if (ok && at != end && *at == ':') {
-      ++at;
-      ok = number(range.stride) && range.stride >= 1;
-    }
-  }
-  if (!ok || at != end) {
-    return BadInput(fmt::format("\"{}\": expected ranks as in \"7\", \"0-7\" or \"0-56:8\"", text));
-  }
-  return range;
-}
-
 Result<std::vector<RankRange>> ParseRanges(const RanksJson& list) {
   std::vector<RankRange> ranges;
   for (const RanksJson& text : list) {
-    REPRISE_ASSIGN(ranges.emplace_back(), ParseRange(text.get<std::string>()));
+    REPRISE_ASSIGN(ranges.emplace_back(), ParseRangeText(text.get<std::string>()));
   }
   return ranges;
 }
@@ -120,6 +93,32 @@ Result<RankClasses> Parse(const RanksJson& json) {
 }
 
 }  // namespace
+
+Result<RankRange> ParseRangeText(const std::string& text) {
+  RankRange range;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto number = [&](std::int32_t& to) {
+    const auto [next, error] = std::from_chars(at, end, to);
+    const bool ok = error == std::errc{} && to >= 0;
+    at = next;
+    return ok;
+  };
+  bool ok = number(range.first);
+  range.last = range.first;
+  if (ok && at != end && *at == '-') {
+    ++at;
+    ok = number(range.last) && range.last >= range.first;
+    if (ok && at != end && *at == ':') {
+      ++at;
+      ok = number(range.stride) && range.stride >= 1;
+    }
+  }
+  if (!ok || at != end) {
+    return BadInput(fmt::format("\"{}\": expected ranks as in \"7\", \"0-7\" or \"0-56:8\"", text));
+  }
+  return range;
+}
 
 std::string RangeText(const RankRange& range) {
   if (range.first == range.last) {

@@ -44,6 +44,19 @@ std::optional<RankFile> ParseFileName(std::string_view file) {
   return std::nullopt;
 }
 
+// Each rank under the path of the file that it would have.
+Status OpenFoldedCapture(TraceSet& set) {
+  if (!set.files.empty() || RankClasses::Present(set.directory)) {
+    return BadInput(fmt::format("{}: {} beside {}: expected one or the other", set.directory,
+                                set.files.empty() ? kRanksFile : set.files.begin()->second,
+                                kFoldedFile));
+  }
+  REPRISE_ASSIGN(set.folded, FoldedSet::Read(set.directory));
+  set.name = set.folded->name();
+  set.files = set.folded->Files();
+  return {};
+}
+
 Status OpenFolded(TraceSet& set) {
   REPRISE_ASSIGN(set.classes, RankClasses::ReadShared(set.directory));
   set.name = set.classes->SetName();
@@ -86,6 +99,9 @@ Status ListFiles(TraceSet& set) {
       return BadInput(fmt::format("{}: two files for rank {}: {} and {}", set.directory, file->rank,
                                   it->second, entry.path().string()));
     }
+  }
+  if (FoldedSet::Present(set.directory)) {
+    return OpenFoldedCapture(set);
   }
   if (RankClasses::Present(set.directory)) {
     return OpenFolded(set);
@@ -292,6 +308,17 @@ std::vector<TraceSet::DistinctRank> TraceSet::DistinctRanks() const {
   return out;
 }
 
+std::vector<std::string> TraceSet::RankFileNames() const {
+  if (folded) {
+    return folded->FileNames();
+  }
+  std::vector<std::string> names;
+  for (const DistinctRank& one : DistinctRanks()) {
+    names.push_back(fs::path(one.file).filename().string());
+  }
+  return names;
+}
+
 std::vector<std::string> TraceSet::FileNames() const {
   std::vector<std::string> names;
   for (const char* const name :
@@ -301,8 +328,8 @@ std::vector<std::string> TraceSet::FileNames() const {
       names.emplace_back(name);
     }
   }
-  for (const DistinctRank& one : DistinctRanks()) {
-    names.push_back(fs::path(one.file).filename().string());
+  for (std::string& name : RankFileNames()) {
+    names.push_back(std::move(name));
   }
   return names;
 }
@@ -317,8 +344,14 @@ Status TraceSet::CheckRankByRank(std::string_view what, std::string_view way_out
 
 Status TraceSet::VerifyFile(std::int32_t rank) const {
   REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
-  REPRISE_ASSIGN(const std::string file, FileOnDisk(RankPath(rank)));
-  REPRISE_TRY(checksums.Verify(fs::path(file).filename().string()));
+  if (folded) {
+    for (const std::string& name : folded->FileNamesOf(rank)) {
+      REPRISE_TRY(checksums.Verify(name));
+    }
+  } else {
+    REPRISE_ASSIGN(const std::string file, FileOnDisk(RankPath(rank)));
+    REPRISE_TRY(checksums.Verify(fs::path(file).filename().string()));
+  }
   for (const char* const name : {kGroupsFile, kGroupsInfoFile, kRanksFile}) {
     std::error_code code;
     if (checksums.sums().contains(name) || fs::exists(fs::path(directory) / name, code)) {
@@ -330,16 +363,10 @@ Status TraceSet::VerifyFile(std::int32_t rank) const {
 
 Result<bool> TraceSet::Verify() const {
   REPRISE_ASSIGN(const Checksums checksums, Checksums::Read(directory));
-  std::vector<std::string> names;
-  for (const RankClass& one : classes ? classes->classes() : std::vector<RankClass>{}) {
-    names.push_back(one.file);
-  }
-  for (const auto& [rank, path] : files) {
-    names.push_back(fs::path(path).filename().string());
-  }
+  std::vector<std::string> names = RankFileNames();
   // Ranks may have been left out: TraceSet::Open says so where that matters.
   for (const auto& [name, sum] : checksums.sums()) {
-    if (!IsEtFileName(name)) {
+    if (!IsEtFileName(name) && std::ranges::find(names, name) == names.end()) {
       names.push_back(name);
     }
   }

@@ -12,6 +12,7 @@
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
+#include "et_schema/folded_set.h"
 #include "et_schema/rank_classes.h"
 
 namespace reprise {
@@ -21,6 +22,9 @@ struct TraceSet {
   std::string directory;
   std::string name;
   std::shared_ptr<const RankClasses> classes;  // folded sets only
+  // Folded captures only. Each rank has its own file, which is read by its path as any other and
+  // does not exist.
+  std::shared_ptr<const FoldedSet> folded;
   // Of a set that is not folded: rank → path, and the groups of comm_groups.json and those that the
   // files carry; bad input where two differ. A folded set may stand for a million ranks: it has
   // neither, and RankPath, RankPaths, FindGroup and Groups work them out.
@@ -60,6 +64,8 @@ struct TraceSet {
   // Names of the files on disk that hold nodes, groups, classes and a job, as far as they are
   // there.
   [[nodiscard]] std::vector<std::string> FileNames() const;
+  // Of those, the ones of ranks: their files, or classes' files, and of a folded capture times.
+  [[nodiscard]] std::vector<std::string> RankFileNames() const;
   // Bad input for a folded set of more ranks than what needs each of them gets through:
   // kMostRanksOneByOne. `what` begins the message, `way_out` ends it. Others: success.
   static constexpr std::size_t kMostRanksOneByOne = 1024;

@@ -13,6 +13,7 @@
 #include "cli/traces/counter_lines.h"
 #include "cli/traces/link_summary.h"
 #include "converters/converter.h"
+#include "converters/fold_set.h"
 #include "converters/other_forms.h"
 #include "core/counted.h"
 #include "core/nearest.h"
@@ -36,7 +37,7 @@ namespace {
 struct ConvertFlags {
   ConvertRequest request;
   std::string input, output, format, repeat = "recorded";
-  bool json = false;
+  bool json = false, expand = false;
 };
 
 Status Interpret(ConvertFlags& flags) {
@@ -60,7 +61,32 @@ Status Interpret(ConvertFlags& flags) {
     }
     request.output_file = flags.output;
   }
-  return {};
+  return request.fold && !request.output_file.empty()
+             ? UsageError("--fold writes a directory, and -o names a file of one rank")
+             : Status();
+}
+
+// Folds a trace set, or expands it.
+Result<int> RewriteSet(const ConvertFlags& flags) {
+  const FoldRequest request{.set = flags.input,
+                            .directory = flags.output,
+                            .name = flags.request.name,
+                            .expand = flags.expand,
+                            .force = flags.request.force};
+  REPRISE_ASSIGN(const FoldSummary summary, FoldSet(request));
+  if (flags.json) {
+    ShowJson(Json{{"ranks", summary.ranks},
+              {"classes", summary.classes},
+              {"bytes_before", summary.bytes_before},
+              {"bytes_after", summary.bytes_after}},
+             1);
+  } else {
+    fmt::print("{}: {}{}, {} bytes, were {}\n", ShownText(flags.output),
+               Counted(summary.ranks, "rank"),
+               flags.expand ? "" : " in " + Counted(summary.classes, "class"), summary.bytes_after,
+               summary.bytes_before);
+  }
+  return 0;
 }
 
 // glibc raises this threshold with the largest block freed, and then keeps what was read and parsed
@@ -248,11 +274,19 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& context) {
       "--mem-nodes", request.mem_nodes,
       "write copies from host to device as Chakra's MEM_LOAD nodes, copies to the host and "
       "fills as MEM_STORE; default: COMP, which all simulators take");
+  app.add_flag("--fold", request.fold,
+               "ranks that are alike share one file, and a file of times has what differs; of a "
+               "trace set without changes");
+  app.add_flag("--expand", flags->expand, "one file a rank again, of a set that --fold wrote")
+      ->excludes("--fold");
   app.add_flag("--force", request.force, "replace an output that exists");
   app.add_flag("--strict", request.strict, "fail where the conversion would lose data");
   app.add_flag("--json", flags->json, "print the result as JSON");
   return [&app, &context, flags]() -> Result<int> {
     GiveMemoryBack();
+    if (flags->expand || (flags->request.fold && IsOwnSet(flags->input))) {
+      return RewriteSet(*flags);
+    }
     REPRISE_TRY(Interpret(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
     REPRISE_TRY(CheckChoice(*flags, *kind));

@@ -63,11 +63,8 @@ Result<ConvertReport> ConvertAstraText(const ConvertRequest& request) {
   REPRISE_ASSIGN(const TextFile file, TextFile::Read(request.input_file));
   REPRISE_ASSIGN(const Workload workload, ReadWorkload(file));
   REPRISE_ASSIGN(const std::int32_t ranks, RanksOf(request, workload));
-  const std::string name = request.name.empty()
-                               ? std::filesystem::path(request.input_file).stem().stem().string()
-                               : request.name;
-  REPRISE_ASSIGN(OutputFiles output,
-                 OutputFiles::Directory(request.output_directory, name, request.force));
+  const std::string name = std::filesystem::path(request.input_file).stem().stem().string();
+  REPRISE_ASSIGN(OutputFiles output, OutputFiles::Directory(request, name));
   REPRISE_ASSIGN(const Groups groups, Groups::Create(request.input_file, workload, ranks));
   ConvertReport report;
   REPRISE_ASSIGN(const FinishedTrace finished,

@@ -239,9 +239,7 @@ Result<OutputFiles> OpenOutput(const ConvertRequest& request, const Inputs& inpu
         fmt::format("rank {} alone is no trace set; give a file to write to (-o FILE.et)",
                     inputs.files.ranks.begin()->first));
   }
-  return OutputFiles::Directory(request.output_directory,
-                                request.name.empty() ? inputs.files.name : request.name,
-                                request.force);
+  return OutputFiles::Directory(request, inputs.files.name);
 }
 
 Status WriteRanks(std::vector<RankTrace>& traces, const OutputFiles& output,

@@ -323,9 +323,7 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
   }
   REPRISE_ASSIGN(OutputFiles output,
                  whole_set || request.output_file.empty()
-                     ? OutputFiles::Directory(request.output_directory,
-                                              request.name.empty() ? name : request.name,
-                                              request.force, processes)
+                     ? OutputFiles::Directory(request, name, processes)
                      : OutputFiles::OneFile(request.output_file, request.force));
   REPRISE_ASSIGN(ConvertReport report, ConvertRanks(files, request, processes, output));
   report.diagnostics.Merge(found);

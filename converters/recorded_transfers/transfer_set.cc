@@ -178,8 +178,7 @@ class SetWriter {
     if (request_.input_directory.empty()) {
       name = name.substr(0, name.find('.'));
     }
-    return OutputFiles::Directory(request_.output_directory,
-                                  request_.name.empty() ? name : request_.name, request_.force);
+    return OutputFiles::Directory(request_, name);
   }
 
   void Summarise() {

@@ -18,6 +18,7 @@
 #include "core/input_file.h"
 #include "core/nearest.h"
 #include "core/parallel.h"
+#include "et_schema/folded_set.h"
 #include "et_schema/rank_classes.h"
 
 namespace reprise::pytorch {
@@ -169,6 +170,11 @@ class CaptureFinder {
   }
 
   [[nodiscard]] Result<std::vector<RankFiles>> NothingHere() const {
+    if (FoldedSet::Present(directory_)) {
+      return BadInput(fmt::format("{}: a folded capture, written by Reprise already; `reprise "
+                                  "convert --expand` writes one file a rank",
+                                  directory_));
+    }
     if (RankClasses::Present(directory_)) {
       return BadInput(fmt::format(
           "{}: a folded set, written by Reprise already; there is nothing to convert", directory_));

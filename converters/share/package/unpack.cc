@@ -194,7 +194,8 @@ Status ExtractAll(PackageReader& reader, const PackageManifest& manifest, const 
 bool BelongsToPackage(const std::string& name) {
   return IsEtFileName(name) || name == kManifestFile || name == kLicenceFile ||
          name == kAnonymizedFile || name == kChecksumsFile || name == kGroupsFile ||
-         name == kGroupsInfoFile || name == kRanksFile || name == kJobFile ||
+         name == kGroupsInfoFile || name == kRanksFile || name == kFoldedFile ||
+         name.ends_with(".times") || name == kJobFile ||
          name == kRescaledFile || name == kTransformedFile;
 }
 
