@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <system_error>
 
 #include "core/for_each_read.h"
@@ -30,10 +29,8 @@ Result<Graph> Graph::Load(const std::string& path) {
   GraphBuilder builder(path);
   // As far as the file can hold what its header promises.
   constexpr std::uint64_t kMinNodeBytes = 8;
-  std::error_code code;
-  const std::uint64_t file_bytes = std::filesystem::file_size(path, code);
-  if (const auto nodes = stream->expected_nodes(); nodes && !code) {
-    builder.Reserve(std::min(*nodes, file_bytes / kMinNodeBytes));
+  if (const auto nodes = stream->expected_nodes()) {
+    builder.Reserve(std::min(*nodes, stream->file_bytes() / kMinNodeBytes));
   }
   REPRISE_TRY(
       ForEachRead<NodeView>(*stream, [&builder](NodeView& view) { return builder.Add(view); }));

@@ -344,6 +344,7 @@ void SplitMessage(std::string_view message, std::string& key, std::vector<std::i
 
 bool MessageForm::Parse(std::string key, MessageForm& form) {
   form = {};
+  form.places_.fill(-1);
   form.key_ = std::move(key);
   WireCursor cursor(form.key_);
   int depth = 0;
@@ -369,6 +370,9 @@ bool MessageForm::Parse(std::string key, MessageForm& form) {
         if (!cursor.Varint(kind) || kind == 0 || kind >= kNumberKinds) {
           return false;
         }
+        if (form.places_[kind] < 0) {
+          form.places_[kind] = static_cast<std::int32_t>(form.kinds_.size());
+        }
         form.kinds_.push_back(static_cast<NumberKind>(kind));
         form.most_bytes_ += part.step == Step::kVarint ? kVarintBytes : kDecimalBytes;
         break;
@@ -389,11 +393,6 @@ bool MessageForm::Parse(std::string key, MessageForm& form) {
     form.parts_.push_back(part);
   }
   return depth == 0;
-}
-
-int MessageForm::PlaceOf(NumberKind kind) const {
-  const auto found = std::ranges::find(kinds_, kind);
-  return found == kinds_.end() ? -1 : static_cast<int>(found - kinds_.begin());
 }
 
 std::string_view MessageForm::Join(const std::int64_t* numbers, std::string& buffer) const {

@@ -2,6 +2,7 @@
 // there are), and numbers, in which nodes and ranks differ. Only et_schema sees this.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -57,8 +58,10 @@ class MessageForm {
   [[nodiscard]] const std::string& key() const { return key_; }
   // Of its numbers, in order.
   [[nodiscard]] const std::vector<NumberKind>& kinds() const { return kinds_; }
-  // Place of the first number of a kind of which a node has one at most; −1: it has none.
-  [[nodiscard]] int PlaceOf(NumberKind kind) const;
+  // Place of the first number of a kind; −1: it has none.
+  [[nodiscard]] int PlaceOf(NumberKind kind) const {
+    return places_[static_cast<std::size_t>(kind)];
+  }
   // The message; `numbers` are as many as kinds(). The view is into `buffer`.
   [[nodiscard]] std::string_view Join(const std::int64_t* numbers, std::string& buffer) const;
 
@@ -73,6 +76,7 @@ class MessageForm {
   std::string key_;
   std::vector<Part> parts_;
   std::vector<NumberKind> kinds_;
+  std::array<std::int32_t, kNumberKinds> places_{};
   std::size_t most_bytes_ = 0;  // that Join can write
 };
 

@@ -99,6 +99,8 @@ class NodeStream : public EtReader {
   [[nodiscard]] const Diagnostics& diagnostics() override { return decoder_.diagnostics(); }
   [[nodiscard]] std::uint64_t offset() const override { return messages_.offset(); }
   [[nodiscard]] bool native() const override { return decoder_.native(); }
+  // On disk, of what the nodes are read from.
+  [[nodiscard]] std::uint64_t file_bytes() const { return messages_.file_bytes(); }
   // Nodes that the header promises, if it does.
   [[nodiscard]] std::optional<std::uint64_t> expected_nodes() const { return expected_nodes_; }
 

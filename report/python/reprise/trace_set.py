@@ -38,6 +38,8 @@ class TraceSet:
         if not self._files and (self.path / "ranks.json").exists():
             raise ValueError(f"{path}: a folded set, whose files stand for several ranks each; `reprise generate --expand` "
                              "writes one file a rank")
+        if (self.path / "folded.json").exists():
+            raise ValueError(f"{path}: a folded capture; `reprise convert {path} -o DIRECTORY --expand` writes one file a rank")
         if not self._files:
             raise ValueError(f"{path}: no trace set (no <name>.<rank>.et in it)")
         self.ranks = sorted(self._files)
