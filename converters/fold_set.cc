@@ -8,6 +8,7 @@
 #include "core/checksums.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
+#include "et_schema/folded_set.h"
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 

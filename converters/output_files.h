@@ -58,7 +58,7 @@ class OutputFiles {
 
   bool folded_ = false;  // files are of classes
   bool fold_ = false;    // Publish folds ranks' files
-  std::string file_;  // OneFile
+  std::string file_;     // OneFile
   std::string directory_, name_;
   std::optional<TemporaryOutput> temporary_;  // beside directory_; OneFile: none
 };

@@ -148,9 +148,10 @@ Status CheckRank(const std::string& times, std::size_t number, std::size_t ranks
   while (true) {
     const Result<std::size_t> got = source->Read(piece);
     if (!got) {
-      return BadInput(fmt::format("{}: cannot be folded without loss: its messages are not as "
-                                  "Reprise writes them; `reprise convert` it first",
-                                  path));
+      return BadInput(
+          fmt::format("{}: cannot be folded without loss: its messages are not as "
+                      "Reprise writes them; `reprise convert` it first",
+                      path));
     }
     if (*got == 0) {
       return {};
@@ -189,8 +190,8 @@ Status FoldClass(const Files& files, const std::vector<std::size_t>& of_class,
 Result<FoldSummary> FoldInto(const TraceSet& set, const std::string& directory,
                              const std::string& name) {
   if (set.classes || set.folded) {
-    return BadInput(fmt::format("{}: a folded set already; there is nothing to fold",
-                                set.directory));
+    return BadInput(
+        fmt::format("{}: a folded set already; there is nothing to fold", set.directory));
   }
   const Files files(set.files.begin(), set.files.end());
   FoldSummary summary{.ranks = static_cast<std::int64_t>(files.size())};

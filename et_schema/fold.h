@@ -17,7 +17,8 @@ struct FoldSummary {
 // Ranks belong to one class if most of their nodes have the same forms (operators, shapes,
 // transfers); what they differ in, a file of times has. Writes the files of the ranks that `set`
 // has into `directory`, which may be the set's own, without groups and checksums; `name` begins
-// theirs. Each rank was read back and compared before this returns. Bad input: the set is folded, or a file is damaged.
+// theirs. Each rank was read back and compared before this returns. Bad input: the set is folded,
+// or a file is damaged.
 [[nodiscard]] Result<FoldSummary> FoldInto(const TraceSet& set, const std::string& directory,
                                            const std::string& name);
 // A file for each rank. Bad input: `set` is none of FoldInto, or has more ranks than InputLimits

@@ -87,7 +87,7 @@ Result<std::shared_ptr<const FoldedSet>> FoldedSet::Read(const std::string& dire
   struct stat info {};
   const std::string path = PathOf(directory);
   const bool found = ::stat(path.c_str(), &info) == 0;
-  FileIdentity file{path,         info.st_dev,          info.st_ino,
+  FileIdentity file{path,         info.st_dev,         info.st_ino,
                     info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
   const std::lock_guard lock(mutex);
   if (auto known = found && file == read ? held.lock() : nullptr) {
@@ -170,11 +170,6 @@ std::vector<std::string> FoldedSet::FileNames() const {
     names.push_back(one.times);
   }
   return names;
-}
-
-std::vector<std::string> FoldedSet::FileNamesOf(std::int32_t rank) const {
-  const AlikeRanks& one = classes_[places_.at(rank).of_class];
-  return {kFoldedFile, one.file, one.times};
 }
 
 Result<std::shared_ptr<const ReferenceRank>> FoldedSet::Reference(std::size_t of_class) const {

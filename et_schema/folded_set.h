@@ -1,6 +1,6 @@
 // A folded capture: ranks that are alike share one rank's file, and a file of times has what
 // differs (docs/et_format.md, "Folded captures"). Each rank has a file by its name all the same:
-// what opens "<dir>/gpt.12.et" gets the bytes that the rank's own file had.
+// readers of "<dir>/gpt.12.et", which does not exist, get the bytes that the rank's own file had.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ inline constexpr const char* kFoldedFile = "folded.json";
 
 // Ranks of one class.
 struct AlikeRanks {
-  std::string file;   // of its first rank, in the directory of folded.json
-  std::string times;  // what the ranks differ in
+  std::string file;                 // of its first rank, in the directory of folded.json
+  std::string times;                // what the ranks differ in
   std::vector<std::int32_t> ranks;  // ascending
   bool operator==(const AlikeRanks&) const = default;
 };
@@ -44,9 +44,8 @@ class FoldedSet {
   [[nodiscard]] bool Has(std::int32_t rank) const { return places_.contains(rank); }
   // Rank → path of its file, which does not exist.
   [[nodiscard]] std::map<std::int32_t, std::string> Files() const;
-  // On disk, without the directory: of all ranks, and what one rank's file is read from.
+  // On disk, without the directory.
   [[nodiscard]] std::vector<std::string> FileNames() const;
-  [[nodiscard]] std::vector<std::string> FileNamesOf(std::int32_t rank) const;
   // The bytes of a rank's file.
   [[nodiscard]] Result<std::unique_ptr<ByteSource>> Open(std::int32_t rank) const;
 

@@ -267,8 +267,7 @@ void RankPrediction::TookNumber(NumberKind kind, std::size_t place, std::int64_t
   if (like_ == nullptr) {
     return;
   }
-  if (differs == Differs::kDrift ||
-      state.meant.insert_or_assign(like_[place], number).second) {
+  if (differs == Differs::kDrift || state.meant.insert_or_assign(like_[place], number).second) {
     state.drift = WrappingDifference(number, like_[place]);
   }
 }

@@ -106,7 +106,7 @@ class RankPrediction {
 
  private:
   struct FormState {
-    std::size_t next = 0;             // of NodesOfForm
+    std::size_t next = 0;            // of NodesOfForm
     std::vector<std::int64_t> last;  // numbers of a form that the reference lacks
   };
   struct KindState {
@@ -117,9 +117,9 @@ class RankPrediction {
   const ReferenceRank& reference_;
   std::vector<FormState> forms_;
   std::array<KindState, kNumberKinds> kinds_;
-  std::vector<bool> used_;     // nodes of the reference
-  std::uint32_t next_ = 0;     // node of the reference that should follow
-  std::uint32_t furthest_ = 0;  // behind the last one that was used
+  std::vector<bool> used_;              // nodes of the reference
+  std::uint32_t next_ = 0;              // node of the reference that should follow
+  std::uint32_t furthest_ = 0;          // behind the last one that was used
   const std::int64_t* like_ = nullptr;  // numbers of the reference's node; none: a form of its own
   FormState* form_ = nullptr;
 };

@@ -80,9 +80,10 @@ Result<Record> ReadRecord(const std::string& path, std::size_t number, std::size
   REPRISE_ASSIGN(const TimesFile file, TimesFile::Open(path));
   REPRISE_ASSIGN(const std::string head, file.Piece(0, kTimesHeadBytes));
   if (!head.starts_with(kTimesMagic)) {
-    return BadInput(fmt::format("{}: no file of times: expected \"{}\" at byte 0; convert the "
-                                "capture again",
-                                path, kTimesMagic));
+    return BadInput(
+        fmt::format("{}: no file of times: expected \"{}\" at byte 0; convert the "
+                    "capture again",
+                    path, kTimesMagic));
   }
   const auto version = NumberAt<std::uint32_t>(head.data() + kTimesMagic.size());
   if (version != kTimesVersion) {
@@ -105,9 +106,10 @@ Result<Record> ReadRecord(const std::string& path, std::size_t number, std::size
   }
   const auto behind = NumberAt<std::uint64_t>(end.data());
   if (record.begin < first || behind < record.begin) {
-    return BadInput(fmt::format("{}: the record of a rank is from byte {} to {}, by byte {}: "
-                                "damaged",
-                                path, record.begin, behind, at));
+    return BadInput(
+        fmt::format("{}: the record of a rank is from byte {} to {}, by byte {}: "
+                    "damaged",
+                    path, record.begin, behind, at));
   }
   REPRISE_ASSIGN(record.packed, file.Piece(record.begin, behind - record.begin));
   return record;
@@ -116,8 +118,8 @@ Result<Record> ReadRecord(const std::string& path, std::size_t number, std::size
 Result<std::string> Unpack(const std::string& path, const Record& record,
                            const ReferenceRank& reference) {
   const auto damaged = [&](std::string_view what) {
-    return BadInput(fmt::format("{}: the record at byte {} is damaged ({})", path, record.begin,
-                                what));
+    return BadInput(
+        fmt::format("{}: the record at byte {} is damaged ({})", path, record.begin, what));
   };
   const unsigned long long size =
       ZSTD_getFrameContentSize(record.packed.data(), record.packed.size());
@@ -175,9 +177,10 @@ class FoldedSource : public ByteSource {
 
  private:
   [[nodiscard]] tl::unexpected<Error> Damaged(std::string_view what) const {
-    return BadInput(fmt::format("{}: the record of {} at byte {} is damaged: {}; after {} bytes of "
-                                "that file",
-                                path_, name_, begin_, what, produced_));
+    return BadInput(
+        fmt::format("{}: the record of {} at byte {} is damaged: {}; after {} bytes of "
+                    "that file",
+                    path_, name_, begin_, what, produced_));
   }
   void PutMessage(std::string_view message) {
     length_.clear();

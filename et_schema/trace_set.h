@@ -12,10 +12,11 @@
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
-#include "et_schema/folded_set.h"
 #include "et_schema/rank_classes.h"
 
 namespace reprise {
+
+class FoldedSet;  // folded_set.h
 
 // A directory listing only; callers load the Graphs that they need (replay: one per process).
 struct TraceSet {

@@ -76,9 +76,9 @@ Result<int> RewriteSet(const ConvertFlags& flags) {
   REPRISE_ASSIGN(const FoldSummary summary, FoldSet(request));
   if (flags.json) {
     ShowJson(Json{{"ranks", summary.ranks},
-              {"classes", summary.classes},
-              {"bytes_before", summary.bytes_before},
-              {"bytes_after", summary.bytes_after}},
+                  {"classes", summary.classes},
+                  {"bytes_before", summary.bytes_before},
+                  {"bytes_after", summary.bytes_after}},
              1);
   } else {
     fmt::print("{}: {}{}, {} bytes, were {}\n", ShownText(flags.output),

@@ -112,6 +112,14 @@ class Work:
         return package
 
 
+    def folded_capture(self, source=None):
+        """That set, or one of the same job, folded by `convert`; checksums are dropped."""
+        target = self.folder / "capture"
+        self.run("convert", source or self.expanded_set(), "-o", target, "--fold")
+        (target / "checksums.xxh128").unlink()
+        return target
+
+
 def many_ranks(ranks):
     """Half of the ranks in each class, groups by rule."""
     def change(value):
@@ -214,6 +222,39 @@ def many_small_classes(work):
     yield ["unpack", work.package(target), "-o", "out"], None
     yield ["stats", target], None
     yield ["validate", target], None
+
+
+@case
+def sixteen_million_ranks_of_a_folded_capture(work):
+    target = work.folded_capture()
+    value = json.loads((target / "folded.json").read_text())
+    value["classes"][-1]["ranks"] = [f"4-{1 << 24}"]
+    (target / "folded.json").write_text(json.dumps(value))
+    yield from on_set(target, "--limits ranks=")
+    yield ["convert", target, "-o", "out", "--expand"], "--limits ranks="
+
+
+@case
+def records_that_unpack_to_much(work):
+    """A zstd frame that announces 2^60 bytes, and one that announces 2^35."""
+    target = work.folded_capture()
+    times = next(target.glob("*.class0.times"))
+    kept = times.read_bytes()
+    first = 16 + 8 * int.from_bytes(kept[12:16], "little")
+    for bits, limit in ((60, "--limits bytes="), (35, "--limits ratio=")):
+        frame = b"\x28\xb5\x2f\xfd\xe0" + (1 << bits).to_bytes(8, "little")
+        times.write_bytes(kept[:first] + frame + kept[first + len(frame):])
+        yield from itertools.islice(on_set(target, limit), 4)
+        yield ["convert", target, "-o", "out", "--expand"], limit
+
+
+@case
+def classes_whose_file_is_a_rank(work):
+    target = work.folded_capture()
+    value = json.loads((target / "folded.json").read_text())
+    value["classes"][0]["file"] = f"{value['name']}.0.et"
+    (target / "folded.json").write_text(json.dumps(value))
+    yield from itertools.islice(on_set(target, "folded.json names it"), 4)
 
 
 @case
@@ -401,6 +442,12 @@ def values_of_wrong_types(work):
         (folded / "ranks.json").write_text(json.dumps(json.loads(keep) | value if isinstance(value, dict) else value))
         yield ["stats", folded], "ranks.json"
         (folded / "ranks.json").write_text(keep)
+    capture = work.folded_capture(target)
+    keep = (capture / "folded.json").read_text()
+    for value in ([], 7, {"format": 7}, {"classes": 7}, {"classes": []}, {"classes": [7]}, {"name": 7}, {"name": "../x"},
+                  {"classes": [{"file": 7}]}, {"classes": [{"file": "a", "times": "b", "ranks": [7]}]}, {"version": 1e300}):
+        (capture / "folded.json").write_text(json.dumps(json.loads(keep) | value if isinstance(value, dict) else value))
+        yield ["stats", capture], "folded.json"
 
 
 def main():

@@ -171,9 +171,10 @@ class CaptureFinder {
 
   [[nodiscard]] Result<std::vector<RankFiles>> NothingHere() const {
     if (FoldedSet::Present(directory_)) {
-      return BadInput(fmt::format("{}: a folded capture, written by Reprise already; `reprise "
-                                  "convert --expand` writes one file a rank",
-                                  directory_));
+      return BadInput(
+          fmt::format("{}: a folded capture, written by Reprise already; `reprise "
+                      "convert --expand` writes one file a rank",
+                      directory_));
     }
     if (RankClasses::Present(directory_)) {
       return BadInput(fmt::format(

@@ -17,6 +17,7 @@
 #include "core/input_file.h"
 #include "core/output_kind.h"
 #include "core/temporary_output.h"
+#include "et_schema/folded_set.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -195,8 +196,8 @@ bool BelongsToPackage(const std::string& name) {
   return IsEtFileName(name) || name == kManifestFile || name == kLicenceFile ||
          name == kAnonymizedFile || name == kChecksumsFile || name == kGroupsFile ||
          name == kGroupsInfoFile || name == kRanksFile || name == kFoldedFile ||
-         name.ends_with(".times") || name == kJobFile ||
-         name == kRescaledFile || name == kTransformedFile;
+         name.ends_with(".times") || name == kJobFile || name == kRescaledFile ||
+         name == kTransformedFile;
 }
 
 // Checksums show that the bytes are those that were packed, not that those were sound.
