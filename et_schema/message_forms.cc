@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 #include "et_schema/wire.h"
@@ -79,13 +80,26 @@ std::string_view MessageForm::Join(const std::int64_t* numbers, std::string& buf
   char* const end = buffer.data() + buffer.size();
   char* at = end;
   const auto put_varint = [&at](std::uint64_t value) {
+    if (value < 0x80) {  // most
+      *--at = static_cast<char>(value);
+      return;
+    }
     std::array<char, kVarintBytes> bytes;
     std::size_t size = 0;
     for (; value >= 0x80; value >>= 7) {
       bytes[size++] = static_cast<char>(value | 0x80);
     }
     bytes[size++] = static_cast<char>(value);
-    at = std::copy(bytes.begin(), bytes.begin() + size, at - size) - size;
+    at = std::copy_backward(bytes.begin(), bytes.begin() + size, at);
+  };
+  const auto put_decimal = [&at](std::int64_t value) {
+    if (value >= 0 && value < 10) {
+      *--at = static_cast<char>('0' + value);
+      return;
+    }
+    std::array<char, kDecimalBytes> digits;
+    const auto [last, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+    at = std::copy_backward(digits.data(), last, at);
   };
   std::array<const char*, kMostNested> ends{};
   std::size_t depth = 0;
@@ -95,19 +109,14 @@ std::string_view MessageForm::Join(const std::int64_t* numbers, std::string& buf
     switch (part.step) {
       case Step::kBytes:
         at -= part.size;
-        std::copy_n(key_.data() + part.begin, part.size, at);
+        std::memcpy(at, key_.data() + part.begin, part.size);
         break;
       case Step::kVarint:
         put_varint(static_cast<std::uint64_t>(numbers[--number]));
         break;
-      case Step::kDecimal: {
-        std::array<char, kDecimalBytes> digits;
-        const auto [last, error] =
-            std::to_chars(digits.data(), digits.data() + digits.size(), numbers[--number]);
-        const std::ptrdiff_t size = last - digits.data();
-        at = std::copy(digits.data(), digits.data() + size, at - size) - size;
+      case Step::kDecimal:
+        put_decimal(numbers[--number]);
         break;
-      }
       case Step::kClose:
         ends[depth++] = at;
         break;

@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 
 #include "core/input_file.h"
 #include "et_schema/stream_hash.h"
@@ -170,7 +170,7 @@ class FoldedSource : public ByteSource {
       REPRISE_TRY(Fill());
     }
     const std::size_t size = std::min(out.size(), pending_.size() - at_);
-    std::copy_n(pending_.begin() + static_cast<std::ptrdiff_t>(at_), size, out.begin());
+    std::memcpy(out.data(), pending_.data() + at_, size);
     at_ += size;
     return size;
   }
