@@ -62,7 +62,7 @@ bool AreAlike(const FormCounts& a, const FormCounts& b) {
 // error ends it.
 template <typename Task, typename Take>
 Status InBatches(std::size_t count, const Task& task, const Take& take) {
-  const auto batch = static_cast<std::size_t>(2 * OwnCores());
+  const auto batch = 2 * static_cast<std::size_t>(OwnCores());
   for (std::size_t begin = 0; begin < count; begin += batch) {
     const std::size_t size = std::min(batch, count - begin);
     ForEachInParallel(size, [&](std::size_t i) { task(begin + i); });

@@ -143,7 +143,7 @@ Result<std::string> Unpack(const std::string& path, const Record& record,
 class FoldedSource : public ByteSource {
  public:
   FoldedSource(std::string path, std::string name, std::uint64_t begin, std::uint64_t packed,
-               std::shared_ptr<const ReferenceRank> reference, std::string record)
+               const std::shared_ptr<const ReferenceRank>& reference, std::string record)
       : path_(std::move(path)),
         name_(std::move(name)),
         begin_(begin),
@@ -280,7 +280,7 @@ Result<std::unique_ptr<ByteSource>> OpenTimes(const std::string& path, std::size
   REPRISE_ASSIGN(const Record record, ReadRecord(path, number, ranks));
   REPRISE_ASSIGN(std::string unpacked, Unpack(path, record, *reference));
   auto source = std::make_unique<FoldedSource>(path, name, record.begin, record.packed.size(),
-                                               std::move(reference), std::move(unpacked));
+                                               reference, std::move(unpacked));
   REPRISE_TRY(source->Start());
   return source;
 }
