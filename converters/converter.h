@@ -13,11 +13,12 @@
 
 #include "converters/operation_cost.h"
 #include "core/diagnostics.h"
-#include "core/processes.h"
 #include "core/result.h"
 #include "et_schema/link_report.h"
 
 namespace reprise {
+
+class Processes;  // core/processes.h
 
 // Which of several repeats of a step to take, where two recordings were linked by order.
 enum class RepeatChoice : std::uint8_t {
@@ -54,8 +55,8 @@ struct ConvertRequest {
   // Kineto traces of the same program without graphs, whose kernels may be twins of graphs' ones.
   std::vector<std::string> like;
   // Those that share the work of a whole directory: all of them convert, and each gets the report
-  // of all. Other conversions are one process's.
-  Processes* processes = &OneProcess();
+  // of all. Null, and other conversions: one process does it.
+  Processes* processes = nullptr;
   CostTable costs;  // null: FLOPs and bytes are written only where the input has them
 };
 

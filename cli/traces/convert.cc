@@ -18,6 +18,7 @@
 #include "core/counted.h"
 #include "core/nearest.h"
 #include "core/output_kind.h"
+#include "core/processes.h"
 #include "core/shown_text.h"
 #include "et_schema/json.h"
 #include "et_schema/trace_set.h"
@@ -148,7 +149,7 @@ Result<SetFindings> CheckWritten(const ConvertRequest& request) {
     return findings;
   }
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.output_directory));
-  return CheckSet(set, *request.processes);
+  return CheckSet(set, request.processes == nullptr ? OneProcess() : *request.processes);
 }
 
 Json ToJson(const ConvertReport& report, const SetFindings& findings) {
@@ -285,7 +286,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& context) {
   return [&app, &context, flags]() -> Result<int> {
     GiveMemoryBack();
     if (flags->expand || (flags->request.fold && IsOwnSet(flags->input))) {
-      return RewriteSet(*flags);
+      return context.processes->first() ? RewriteSet(*flags) : Result<int>(0);
     }
     REPRISE_TRY(Interpret(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
@@ -294,7 +295,7 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& context) {
     if (!shared && !context.processes->first()) {
       return 0;
     }
-    flags->request.processes = shared ? context.processes : &OneProcess();
+    flags->request.processes = shared ? context.processes : nullptr;
     REPRISE_ASSIGN(const ConvertReport report, kind->convert(flags->request));
     // Memory goes back at once when the process ends, which is now.
     [[maybe_unused]] static const auto* const kept = new std::shared_ptr(report.workspace);

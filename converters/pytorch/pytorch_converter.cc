@@ -20,6 +20,7 @@
 #include "converters/pytorch/rank/identity.h"
 #include "converters/pytorch/rank/told_rank.h"
 #include "core/parallel.h"
+#include "core/processes.h"
 #include "et_schema/trace_set.h"
 
 namespace reprise {
@@ -300,7 +301,8 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
 
 Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
   const bool whole_set = !request.input_directory.empty();
-  Processes& processes = whole_set ? *request.processes : OneProcess();
+  const bool shared = whole_set && request.processes != nullptr;
+  Processes& processes = shared ? *request.processes : OneProcess();
   std::vector<RankFiles> files;
   std::string name;
   Diagnostics found;

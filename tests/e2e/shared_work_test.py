@@ -85,6 +85,13 @@ class Converts(SharedTest):
                 shutil.copy(file, capture)
             self.check_same(capture, "-v", processes=(2,))
 
+    def test_folded(self):
+        self.check_same(TRACES / "gloo" / "gpt_ddp4", "--fold")
+        trace = self.convert("quickstart")
+        self.check_same(trace, "--fold", processes=(2,))
+        self.run_program("convert", trace, "-o", self.dir / "folded", "--fold")
+        self.check_same(self.dir / "folded", "--expand", processes=(2,))
+
     def test_set_that_is_replaced(self):
         """Files of others stay, and nothing is left of the set that was there."""
         folder, _ = self.in_folder("forced", "convert", TRACES / "quickstart", "-o", "set", ranks=1)
