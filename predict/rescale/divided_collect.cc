@@ -1,6 +1,9 @@
 // DividedTensors: what the nodes show.
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "predict/rescale/divided_tensors.h"
 #include "predict/rescale/each_tensor.h"
@@ -68,24 +71,28 @@ void DividedTensors::RelateTable(const OpCall& call, std::uint64_t node, std::si
   }
 }
 
+// Follows a sum back to the products that it is of.
 void DividedTensors::SeedSums(const Node& node) {
-  ForEachTensor(node.inputs, [this](const TensorDesc& tensor) {
+  std::vector<std::size_t> open;
+  ForEachTensor(node.inputs, [&](const TensorDesc& tensor) {
     const auto written = last_written_.find(tensor.incarnation);
     if (tensor.elements > 1 && written != last_written_.end()) {
-      SeedSummed(written->second, 0);
+      open.push_back(written->second);
     }
   });
-}
-
-// Follows a sum back to the product that it is of.
-void DividedTensors::SeedSummed(std::size_t written, int depth) {
-  const Written& one = written_[written];
-  if (one.summed) {
-    seeds_.insert(*one.summed);
-  } else if (depth < kFurthestProduct) {
-    for (const std::size_t from : one.from) {
-      SeedSummed(from, depth + 1);
+  std::set<std::size_t> seen(open.begin(), open.end());
+  for (int depth = 0; depth < kFurthestProduct && !open.empty(); ++depth) {
+    std::vector<std::size_t> next;
+    for (const std::size_t at : open) {
+      const Written& one = written_[at];
+      if (one.summed) {
+        seeds_.insert(*one.summed);
+        continue;
+      }
+      std::ranges::copy_if(one.from, std::back_inserter(next),
+                           [&seen](std::size_t from) { return seen.insert(from).second; });
     }
+    open = std::move(next);
   }
 }
 

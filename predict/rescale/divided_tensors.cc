@@ -121,7 +121,8 @@ Status DividedTensors::DivideAll() {
       if (layout.IsFlat(place.tensor) || layout.IsDivided(place.tensor, place.dim)) {
         continue;
       }
-      if (!layout.Divide(place.tensor, place.dim, division_)) {
+      const bool one_element = layout.ShapeOf(place.tensor)[place.dim] <= 1;
+      if (one_element || !layout.Divide(place.tensor, place.dim, division_)) {
         return BadInput(fmt::format(
             "node {} ({}): dimension {} of a tensor [{}] is divided among {} ranks, and {} ranks "
             "can't divide it, or others of its storage, alike",

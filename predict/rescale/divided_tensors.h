@@ -62,7 +62,6 @@ class DividedTensors {
   void PlaceLists();
   void SeedSums(const Node& node);
   void RelateTable(const OpCall& call, std::uint64_t node, std::size_t op);
-  void SeedSummed(std::size_t written, int depth);
   void Write(const Node& node, const SameDimensions& same, std::optional<std::size_t> summed);
   [[nodiscard]] bool IsDivided(const Related& related) const;
   void PlaceAllRanks();

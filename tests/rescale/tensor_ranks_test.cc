@@ -105,6 +105,11 @@ TEST(TensorRanks, ThatAreNotKnownAreRefused) {
       {{.preset = "llama-small", .options = {{"zero", "0"}}}, 2, 1, "no tensor|without tensor"},
       {{.preset = "llama-small", .options = {{"zero", "0"}}}, 2, 3, "node .*3 ranks can't"},
       {{.preset = "llama-small", .options = {{"zero", "2"}}}, 2, 4, "node .*not known"},
+      // One token for each rank.
+      {{.preset = "llama-small", .options = {{"zero", "0"}, {"sequence", "4"}}},
+       4,
+       2,
+       "node .*can't"},
       {{.preset = "llama-small", .options = {{"fsdp", "on"}}}, 4, 2, "node .*not known"},
       {{.preset = "llama-lora-small"}, 2, 4, "node .*no transfer"},
       {{.preset = "qwen3-moe-small", .options = {{"ep", "2"}}}, 2, 4, "node .*no transfer"},
