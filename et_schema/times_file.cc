@@ -275,7 +275,7 @@ Status TimesWriter::Close() {
 
 Result<std::unique_ptr<ByteSource>> OpenTimes(const std::string& path, std::size_t number,
                                               std::size_t ranks,
-                                              std::shared_ptr<const ReferenceRank> reference,
+                                              const std::shared_ptr<const ReferenceRank>& reference,
                                               const std::string& name) {
   REPRISE_ASSIGN(const Record record, ReadRecord(path, number, ranks));
   REPRISE_ASSIGN(std::string unpacked, Unpack(path, record, *reference));

@@ -40,6 +40,6 @@ class TimesWriter {
 // messages.
 [[nodiscard]] Result<std::unique_ptr<ByteSource>> OpenTimes(
     const std::string& path, std::size_t number, std::size_t ranks,
-    std::shared_ptr<const ReferenceRank> reference, const std::string& name);
+    const std::shared_ptr<const ReferenceRank>& reference, const std::string& name);
 
 }  // namespace reprise

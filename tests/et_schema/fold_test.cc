@@ -11,6 +11,7 @@
 #include "core/input_file.h"
 #include "et_schema/folded_set.h"
 #include "et_schema/message_forms.h"
+#include "et_schema/wire.h"
 #include "tests/et_schema/random_node.h"
 #include "tests/et_schema/scratch_directory.h"
 #include "tests/et_schema/trace_files.h"
