@@ -117,6 +117,9 @@ Result<int> RunRescale(RescaleFlags& flags) {
         "give --dp, the number of data-parallel ranks, --tp, that of tensor-parallel "
         "ones, --micro-batches or --layers");
   }
+  if (request.one_copy && request.data_parallel == 0) {
+    return UsageError("--one-copy chooses among data-parallel replicas: give --dp, too");
+  }
   REPRISE_TRY(ReadKinds(flags.groups, request));
   request.costs = [table = OperatorCosts()](Node& node) { AddCost(table, node); };
   REPRISE_ASSIGN(const RescaleSummary summary, RescaleSet(request));

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "predict/rescale/each_tensor.h"
+#include "predict/rescale/tensors/each_tensor.h"
 
 namespace reprise {
 LayerTensors::LayerTensors(const Graph& graph, const LayerPlaces& places, MovedTensors& moved)

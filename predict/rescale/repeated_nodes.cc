@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "predict/rescale/each_tensor.h"
 #include "predict/rescale/layer_tensors.h"
 #include "predict/rescale/moved_ids.h"
 #include "predict/rescale/moved_tensors.h"
 #include "predict/rescale/repeated_times.h"
 #include "predict/rescale/repeated_transfers.h"
+#include "predict/rescale/tensors/each_tensor.h"
 
 namespace reprise {
 namespace {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/counted.h"
 #include "core/for_each_read.h"
 #include "core/input_file.h"
 #include "core/output_kind.h"
@@ -19,14 +18,13 @@
 #include "predict/rescale/rank_mesh.h"
 #include "predict/rescale/rank_sources.h"
 #include "predict/rescale/rescaled_nodes.h"
+#include "predict/rescale/seen_roles.h"
 #include "predict/workload/job/facts.h"
 
 namespace reprise {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kAllRanks[] = "all";
 
 class Replicas {
  public:
@@ -39,7 +37,7 @@ class Replicas {
       REPRISE_TRY(set_.VerifyFile(one.rank));
       files_.push_back({one.rank, one.file});
     }
-    REPRISE_TRY(FindRoles());
+    REPRISE_ASSIGN(job_, SeeRoles(set_, request_.set, request_.kinds, files_));
     REPRISE_TRY(FindAxis());
     REPRISE_ASSIGN(classes_,
                    ChooseSources(set_, all_->mesh, files_, of_data() && request_.one_copy));
@@ -59,106 +57,6 @@ class Replicas {
  private:
   [[nodiscard]] bool folded() const { return set_.classes != nullptr; }
 
-  Status FindRoles() {
-    roles_ = RolesOf(set_);
-    for (std::size_t i = 0; i < roles_.size(); ++i) {
-      if (folded()) {
-        by_id_[roles_[i].name] = i;
-      }
-      for (const std::string& id : roles_[i].ids) {
-        by_id_[id] = i;
-      }
-    }
-    roles_.push_back({.name = kAllRanks, .description = "default_pg", .ids = {"0"}});
-    by_id_["0"] = roles_.size() - 1;
-    seen_.resize(roles_.size());
-    for (SourceFile& file : files_) {
-      REPRISE_TRY(See(file));
-    }
-    return FindKinds();
-  }
-
-  Status See(SourceFile& file) {
-    REPRISE_ASSIGN(const auto reader, EtReader::OpenAsItStands(file.path));
-    const std::vector<Step>& steps = reader->metadata().steps;
-    const std::int64_t ns =
-        std::accumulate(steps.begin(), steps.end(), std::int64_t{0},
-                        [](std::int64_t sum, const Step& step) { return sum + step.duration_ns; });
-    file.step_ns = steps.empty() ? 0 : ns / static_cast<std::int64_t>(steps.size());
-    return ForEachRead<Node>(*reader, [&](const Node& node) -> Status {
-      if (node.comm) {
-        const auto role = by_id_.find(node.comm->group.empty() ? "0" : node.comm->group);
-        if (role != by_id_.end()) {
-          seen_[role->second].Add(node);
-        }
-      }
-      return {};
-    });
-  }
-
-  // As the user says, else as the description, else as the transfers.
-  Status FindKinds() {
-    std::map<std::string, GroupKind> given = request_.kinds;
-    std::vector<std::string> unknown;
-    for (std::size_t i = 0; i < roles_.size(); ++i) {
-      const JobRole& role = roles_[i];
-      const SeenTransfers& seen = seen_[i];
-      std::optional<GroupKind> kind;
-      std::vector<std::string> names = role.ids;
-      names.insert(names.end(), {role.name, role.description});
-      for (const std::string& name : names) {
-        if (const auto found = given.find(name); found != given.end()) {
-          kind = found->second;
-          given.erase(found);
-        }
-      }
-      if (!kind && i + 1 < roles_.size()) {
-        kind = KindOfDescription(role.description.empty() ? role.name : role.description);
-      }
-      if (!kind) {
-        kind = seen.transfers == 0 ? GroupKind::kOther : KindOfTransfers(seen);
-      }
-      if (*kind == GroupKind::kUnknown) {
-        unknown.push_back(
-            fmt::format("\"{}\" ({})", role.name, Counted(seen.transfers, "transfer")));
-      }
-      kinds_.push_back(*kind);
-    }
-    if (!given.empty()) {
-      std::vector<std::string> names;
-      names.reserve(roles_.size());
-      for (const JobRole& role : roles_) {
-        names.push_back(role.name);
-      }
-      return UsageError(fmt::format("--group {}: the set has no such process groups, but {}",
-                                    given.begin()->first, fmt::join(names, ", ")));
-    }
-    if (!unknown.empty()) {
-      return BadInput(fmt::format(
-          "{}: what these process groups are for follows neither from their descriptions nor from "
-          "their transfers: {}; say it, as in --group {}=dp (dp, tp, pp, cp, ep or other)",
-          request_.set, fmt::join(unknown, ", "), NameOfUnknown()));
-    }
-    return {};
-  }
-
-  [[nodiscard]] std::string NameOfUnknown() const {
-    const auto at = std::ranges::find(kinds_, GroupKind::kUnknown) - kinds_.begin();
-    return roles_[static_cast<std::size_t>(at)].name;
-  }
-
-  // "tp (tp, 64 transfers), all (ep, 11 transfers)"
-  [[nodiscard]] std::string KindsText() const {
-    std::vector<std::string> texts;
-    for (std::size_t i = 0; i < roles_.size(); ++i) {
-      if (seen_[i].transfers > 0) {
-        texts.push_back(fmt::format("{} ({}, {})", roles_[i].name, Name(kinds_[i]),
-                                    Counted(seen_[i].transfers, "transfer")));
-      }
-    }
-    return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
-  }
-
   [[nodiscard]] bool of_data() const { return kind_ == GroupKind::kData; }
   [[nodiscard]] std::int64_t asked() const {
     return of_data() ? request_.data_parallel : request_.tensor_parallel;
@@ -168,7 +66,7 @@ class Replicas {
 
   // The mesh with as many places on the axis as asked for.
   Result<WidenedMesh> WidenData(const RankMesh& mesh, const std::vector<GroupKind>& kinds) {
-    REPRISE_ASSIGN(const DataAxis axis, FindDataAxis(mesh, kinds, kinds_.back()));
+    REPRISE_ASSIGN(const DataAxis axis, FindDataAxis(mesh, kinds, job_.kinds.back()));
     const std::int64_t others = axis.data_parallel / mesh.sizes[axis.axis];
     if (asked() % others != 0) {
       return BadInput(fmt::format(
@@ -185,7 +83,7 @@ class Replicas {
     return WidenedMesh(mesh, axis.axis, asked() / others);
   }
   Result<WidenedMesh> WidenTensors(const RankMesh& mesh, const std::vector<GroupKind>& kinds) {
-    REPRISE_ASSIGN(const std::size_t axis, FindTensorAxis(mesh, kinds, kinds_.back()));
+    REPRISE_ASSIGN(const std::size_t axis, FindTensorAxis(mesh, kinds, job_.kinds.back()));
     if (asked() == mesh.sizes[axis]) {
       return UsageError(
           fmt::format("{}: the set has as many tensor-parallel ranks already", Option()));
@@ -201,15 +99,15 @@ class Replicas {
   }
 
   Status FindAxis() {
-    const std::vector<JobRole> named(roles_.begin(), roles_.end() - 1);
+    const std::vector<JobRole> named(job_.roles.begin(), job_.roles.end() - 1);
     REPRISE_ASSIGN(const RankMesh mesh, FindMesh(set_.world_size, named));
-    const std::vector<GroupKind> kinds(kinds_.begin(), kinds_.end() - 1);
+    const std::vector<GroupKind> kinds(job_.kinds.begin(), job_.kinds.end() - 1);
     auto widened = of_data() ? WidenData(mesh, kinds) : WidenTensors(mesh, kinds);
     if (!widened) {
       Error error = widened.error();
       if (error.kind == ErrorKind::kBadInput) {
         error.message = fmt::format("{}: {}; its groups with transfers: {}", request_.set,
-                                    error.message, KindsText());
+                                    error.message, job_.Text());
       }
       return tl::unexpected(std::move(error));
     }
@@ -217,17 +115,17 @@ class Replicas {
     places.emplace_back();
     places.back().axes.resize(mesh.sizes.size());
     std::iota(places.back().axes.begin(), places.back().axes.end(), 0);
-    all_ = RescaledRoles{.roles = roles_,
+    all_ = RescaledRoles{.roles = job_.roles,
                          .places = std::move(places),
-                         .by_id = by_id_,
+                         .by_id = job_.by_id,
                          .mesh = *std::move(widened),
                          .kind = kind_};
-    for (const SeenTransfers& seen : seen_) {
+    for (const SeenTransfers& seen : job_.seen) {
       all_->divides.push_back(seen.kinds.contains(CommKind::kReduceScatter));
     }
-    for (std::size_t i = 0; i < roles_.size(); ++i) {
-      if (all_->SizeBefore(i) > 1 && seen_[i].transfers > 0) {
-        summary_.groups.push_back({roles_[i].name, roles_[i].description, kinds_[i],
+    for (std::size_t i = 0; i < job_.roles.size(); ++i) {
+      if (all_->SizeBefore(i) > 1 && job_.seen[i].transfers > 0) {
+        summary_.groups.push_back({job_.roles[i].name, job_.roles[i].description, job_.kinds[i],
                                    all_->SizeBefore(i), all_->SizeAfter(i)});
       }
     }
@@ -322,12 +220,12 @@ class Replicas {
     }
     const RankMesh& mesh = all_->mesh.after();
     std::vector<GroupRole> roles;
-    for (std::size_t i = 0; i < roles_.size(); ++i) {
-      if (i + 1 == roles_.size() && seen_[i].transfers == 0) {
+    for (std::size_t i = 0; i < job_.roles.size(); ++i) {
+      if (i + 1 == job_.roles.size() && job_.seen[i].transfers == 0) {
         break;  // a folded set has the group of all ranks without a role
       }
-      roles.push_back({.role = roles_[i].name,
-                       .description = roles_[i].description,
+      roles.push_back({.role = job_.roles[i].name,
+                       .description = job_.roles[i].description,
                        .mesh = mesh.sizes,
                        .axes = all_->places[i].axes,
                        .at = all_->places[i].at});
@@ -336,7 +234,7 @@ class Replicas {
       std::vector<std::size_t> axes = all_->places[i].axes;
       std::erase(axes, all_->mesh.axis());
       roles.push_back({.role = all_->NameWithoutAxis(i),
-                       .description = roles_[i].description,
+                       .description = job_.roles[i].description,
                        .mesh = mesh.sizes,
                        .axes = std::move(axes)});
     }
@@ -386,10 +284,7 @@ class Replicas {
   const std::string& directory_;
   RescaleSummary& summary_;
   std::vector<SourceFile> files_;
-  std::vector<JobRole> roles_;  // the last one: of all ranks
-  std::map<std::string, std::size_t> by_id_;
-  std::vector<SeenTransfers> seen_;  // parallel to roles_, of all files
-  std::vector<GroupKind> kinds_;     // parallel to roles_
+  SeenRoles job_;
   std::optional<RescaledRoles> all_;
   std::vector<RescaledClass> classes_;
 };

@@ -97,8 +97,18 @@ class Rescaling {
   Status ChangeRanks(const TraceSet& set, GroupKind kind, const std::string& directory) {
     summary_.nodes_written = 0;
     summary_.changed.clear();
+    // What was known of the source's groups is known of those that were made of them.
+    RescaleRequest request = request_;
+    if (!summary_.groups.empty()) {
+      request.kinds.clear();
+    }
+    for (const RescaledGroups& group : summary_.groups) {
+      if (group.size_after > 1) {
+        request.kinds[group.role] = group.kind;
+      }
+    }
     summary_.groups.clear();
-    return WriteReplicas(set, request_, kind, directory, summary_);
+    return WriteReplicas(set, request, kind, directory, summary_);
   }
   Status ChangeTensorRanks(const TraceSet& set, const std::string& directory) {
     return ChangeRanks(set, GroupKind::kTensor, directory);

@@ -12,10 +12,10 @@
 #include "core/result.h"
 #include "et_schema/node.h"
 #include "predict/rescale/data_axis.h"
-#include "predict/rescale/divided_tensors.h"
 #include "predict/rescale/group_kinds.h"
 #include "predict/rescale/rank_mesh.h"
-#include "predict/rescale/shards.h"
+#include "predict/rescale/tensors/divided_tensors.h"
+#include "predict/rescale/tensors/shards.h"
 
 namespace reprise {
 

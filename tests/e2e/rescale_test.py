@@ -156,6 +156,18 @@ class Rescale(program.ProgramTest):
         self.assertEqual(set(manifest["source_ranks"]), {0})
         self.run_program("validate", out)
 
+    def test_groups_that_are_named_are_known_in_both_axes(self):
+        job = self.dir / "job"
+        self.run_program("generate", "gpt-small", "--tp", "2", "--pp", "1", "--dp", "2", "--zero", "0", "--expand", "-o", job)
+        groups = json.loads((job / "comm_groups_info.json").read_text())
+        tensor = next(group for group, info in groups.items() if info["description"].startswith("TENSOR"))
+        self.run_program("validate", self.rescale(job, 4, "--tp", "4", "--group", f"{tensor}=tp"))
+
+    def test_one_copy_is_of_replicas(self):
+        done = self.run_program("rescale", self.convert("gloo_comms/gpt_tp2"), "--tp", 4, "--one-copy",
+                                "-o", self.dir / "refused", expect=USAGE)
+        self.assertIn("give --dp, too", done.stderr)
+
     def test_layers_that_are_not_found(self):
         def refused(trace, number, code=BAD_INPUT):
             return self.run_program("rescale", trace, "--layers", number, "-o", self.dir / "refused", expect=code).stderr

@@ -1,5 +1,5 @@
 // Where storages are divided, and their tensors after.
-#include "predict/rescale/divided_layout.h"
+#include "predict/rescale/tensors/divided_layout.h"
 
 #include <gtest/gtest.h>
 

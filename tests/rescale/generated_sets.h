@@ -146,4 +146,19 @@ inline std::set<std::int32_t> RanksToCompare(const TraceSet& a, const TraceSet& 
   return ranks;
 }
 
+// Of the two sets, those of their ranks that have files of their own, and the last one.
+template <typename Read>
+void ExpectEqualSets(const std::string& rescaled_set, const std::string& generated_set,
+                     const Read& read) {
+  const auto rescaled = TraceSet::Open(rescaled_set), generated = TraceSet::Open(generated_set);
+  ASSERT_TRUE(rescaled && generated);
+  ASSERT_EQ(rescaled->world_size, generated->world_size);
+  std::set<std::int32_t> ranks = RanksToCompare(*rescaled, *generated);
+  ranks.insert(rescaled->world_size - 1);
+  for (const std::int32_t rank : ranks) {
+    ASSERT_NO_FATAL_FAILURE(
+        ExpectEqual(*rescaled, read(*rescaled, rank), *generated, read(*generated, rank), rank));
+  }
+}
+
 }  // namespace reprise

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "et_schema/node.h"
-#include "predict/rescale/divided_among.h"
+#include "predict/rescale/tensors/divided_among.h"
 
 namespace reprise {
 

@@ -5,10 +5,10 @@
 #include <array>
 #include <string_view>
 
-#include "predict/rescale/changed_sizes.h"
-#include "predict/rescale/divided_tensors.h"
-#include "predict/rescale/each_tensor.h"
-#include "predict/rescale/shard_nodes.h"
+#include "predict/rescale/tensors/changed_sizes.h"
+#include "predict/rescale/tensors/divided_tensors.h"
+#include "predict/rescale/tensors/each_tensor.h"
+#include "predict/rescale/tensors/shard_nodes.h"
 
 namespace reprise {
 namespace {

@@ -12,10 +12,10 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
-#include "predict/rescale/divided_among.h"
-#include "predict/rescale/divided_layout.h"
-#include "predict/rescale/rank_lists.h"
-#include "predict/rescale/same_dimensions.h"
+#include "predict/rescale/tensors/divided_among.h"
+#include "predict/rescale/tensors/divided_layout.h"
+#include "predict/rescale/tensors/rank_lists.h"
+#include "predict/rescale/tensors/same_dimensions.h"
 
 namespace reprise {
 

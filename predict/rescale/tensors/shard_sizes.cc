@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "predict/rescale/changed_sizes.h"
-#include "predict/rescale/shard_nodes.h"
-#include "predict/rescale/shards.h"
+#include "predict/rescale/tensors/changed_sizes.h"
+#include "predict/rescale/tensors/shard_nodes.h"
+#include "predict/rescale/tensors/shards.h"
 
 namespace reprise {
 namespace {

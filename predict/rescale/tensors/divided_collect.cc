@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "predict/rescale/divided_tensors.h"
-#include "predict/rescale/each_tensor.h"
-#include "predict/rescale/shard_nodes.h"
+#include "predict/rescale/tensors/divided_tensors.h"
+#include "predict/rescale/tensors/each_tensor.h"
+#include "predict/rescale/tensors/shard_nodes.h"
 
 namespace reprise {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
-#include "predict/rescale/divided_among.h"
+#include "predict/rescale/tensors/divided_among.h"
 
 namespace reprise {
 

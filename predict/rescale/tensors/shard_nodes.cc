@@ -1,4 +1,4 @@
-#include "predict/rescale/shard_nodes.h"
+#include "predict/rescale/tensors/shard_nodes.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "predict/rescale/changed_sizes.h"
+#include "predict/rescale/tensors/changed_sizes.h"
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
-#include "predict/rescale/shard_nodes.h"
+#include "predict/rescale/tensors/shard_nodes.h"
 
 namespace reprise {
 namespace {

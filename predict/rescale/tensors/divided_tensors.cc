@@ -1,4 +1,4 @@
-#include "predict/rescale/divided_tensors.h"
+#include "predict/rescale/tensors/divided_tensors.h"
 
 #include <fmt/format.h>
 

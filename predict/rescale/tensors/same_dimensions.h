@@ -23,7 +23,7 @@ struct SameDimensions {
   std::optional<std::size_t> summed;
   // The index of the one along which the operator joins a list.
   std::optional<std::size_t> joined;
-  // The indices of those that the operator needs whole, or sums in parts that nothing sums up.
+  // The indices of those that the operator needs whole.
   std::vector<std::size_t> whole;
   // The index of the one that ids count: rows of a table.
   std::optional<std::size_t> counted;

@@ -1,11 +1,11 @@
-#include "predict/rescale/rank_lists.h"
+#include "predict/rescale/tensors/rank_lists.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "predict/rescale/each_tensor.h"
-#include "predict/rescale/shard_nodes.h"
+#include "predict/rescale/tensors/each_tensor.h"
+#include "predict/rescale/tensors/shard_nodes.h"
 
 namespace reprise {
 namespace {

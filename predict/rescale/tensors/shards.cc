@@ -1,11 +1,11 @@
-#include "predict/rescale/shards.h"
+#include "predict/rescale/tensors/shards.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/operators.h"
-#include "predict/rescale/shard_nodes.h"
+#include "predict/rescale/tensors/shard_nodes.h"
 
 namespace reprise {
 namespace {

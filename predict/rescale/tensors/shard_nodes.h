@@ -7,7 +7,7 @@
 
 #include "core/result.h"
 #include "et_schema/node.h"
-#include "predict/rescale/each_tensor.h"
+#include "predict/rescale/tensors/each_tensor.h"
 
 namespace reprise {
 

@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "core/value.h"
-#include "predict/rescale/divided_among.h"
+#include "predict/rescale/tensors/divided_among.h"
 
 namespace reprise {
 
 // The tensors of one storage, as offset, shape and strides in elements. Division is a fact of
 // addresses: where elements below address `end` are divided, every dimension that reaches from
 // below `end` to `end` or beyond is divided, in whichever shape a tensor shows it, and strides from
-// `end` on become others. Order of use: Add all tensors, EndAdding; PlaceRanks, Divide; Resize.
+// `end` on become others. Order of use: Add all tensors, EndAdding; PlaceParts, SetShare,
+// PlaceRanks; Divide; SetElements; Resize.
 class DividedLayout {
  public:
   // Of a tensor with the same offset, shape and strides: the same number.
@@ -50,7 +51,7 @@ class DividedLayout {
   [[nodiscard]] bool HasElements() const { return elements_after_.has_value(); }
   // Whether any number of it becomes another.
   [[nodiscard]] bool Changes(std::size_t tensor) const;
-  // The storage has as many parts so far apart, each of a rank, and tensors of them.
+  // The storage has a part for each of the `ranks`, so far apart, and tensors show single ones.
   void PlaceParts(std::int64_t distance, std::int64_t ranks);
   // False: no place for the division agrees with all tensors of the storage. Dimensions of one
   // element are not divided.
@@ -63,7 +64,7 @@ class DividedLayout {
 
  private:
   struct View {
-    std::int64_t offset = 0;
+    std::int64_t offset = 0, end = 0;  // end: behind its last element
     std::vector<std::int64_t> shape, strides;
     int cell = 0;                // -1: flat
     std::vector<int> broadcast;  // of dimensions whose stride is 0: as Divisions
@@ -73,7 +74,7 @@ class DividedLayout {
   // parts have so many elements: there are more of them where they are smaller. Else 0.
   struct Mark {
     std::int64_t end = 0, part = 0;
-    bool seen = false;  // tensors show one part
+    bool seen = false;  // tensors show single parts
     [[nodiscard]] bool IsOfRanks() const { return part > 0; }
     auto operator<=>(const Mark&) const = default;
   };
@@ -92,8 +93,8 @@ class DividedLayout {
     std::vector<std::int64_t> shape, strides;
   };
 
-  // A dimension that has whole parts of ranks one after the other has all that is in them, however
-  // many ranks there are; where tensors show a part, only that of all parts is one.
+  // A dimension that joins whole parts of ranks keeps its size, however many ranks there are. Where
+  // tensors show single parts, only the dimension that joins all of them does.
   [[nodiscard]] static bool Reaches(const View& view, std::size_t dim, const Mark& mark);
   // Without those of ranks, and of their parts, that one dimension of the tensor joins.
   [[nodiscard]] static Marks MarksBesides(const View& view, const Marks& marks);
