@@ -31,7 +31,7 @@ enum class BoundRule : std::uint8_t {
 #include "core/operator_rules.def"
 };
 
-// What PyTorch's library is called with: words of kernels/host/torch_operators.h, one an overload.
+// What PyTorch's library is called with: words of kernels/torch/torch_operators.h, one an overload.
 // Text that is malformed does not compile.
 struct TorchSignature {
   constexpr TorchSignature() = default;
@@ -91,18 +91,22 @@ std::span<const OperatorGroup> Others();
 
 consteval TorchSignature::TorchSignature(const char* words) : text(words) {
   for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
+    std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : word.size());
+    word.remove_prefix(word.starts_with("cpu:") ? 4 : word.starts_with("cuda:") ? 5 : 0);
     const std::size_t open = word.find('(');
     const std::size_t close = word.find(')');
-    if (open == word.npos || close == word.npos || close < open || close + 2 != word.size() ||
-        word[close + 1] < '0' || word[close + 1] > '9') {
-      throw "signature: expected `.overload(arguments)results`, one digit of results";
+    if (open == word.npos || close == word.npos || close < open || close + 2 > word.size()) {
+      throw "signature: expected `.overload(arguments)results`";
+    }
+    const std::string_view results = word.substr(close + 1);
+    if (results.find_first_not_of(results.size() == 1 ? "0123456789" : "Ti") != results.npos) {
+      throw "signature: the results are one digit, or a letter each";
     }
     if (open > 0 && word.front() != '.' && word.front() != '!') {
       throw "signature: an overload starts with `.`, a function with `!`";
     }
-    if (word.substr(open + 1, close - open - 1).find_first_not_of("TLUifbsdgIBS?") != word.npos) {
+    if (word.substr(open + 1, close - open - 1).find_first_not_of("TNLUifbsdgIBS?") != word.npos) {
       throw "signature: unknown letter of an argument";
     }
   }

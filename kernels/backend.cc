@@ -54,6 +54,11 @@ Result<const Backend*> BackendNamed(const std::string& name) {
                                 fmt::join(names, " or "), DidYouMean(name, names)));
 }
 
+bool HasSetting(const Backend& backend, std::string_view name) {
+  const auto settings = backend.settings();
+  return std::ranges::find(settings, name, &BackendSetting::name) != settings.end();
+}
+
 Result<std::vector<DeviceInfo>> ListDevices(const std::string& backend) {
   REPRISE_ASSIGN(const Backend* found, BackendNamed(backend));
   return found->List();
@@ -63,8 +68,8 @@ Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
   REPRISE_ASSIGN(const Backend* chosen, BackendNamed(options.backend));
   for (const std::unique_ptr<Backend>& other : Backends()) {
     for (const BackendSetting& setting : other->settings()) {
-      if (other.get() != chosen && setting.is_error_elsewhere &&
-          options.settings.Has(setting.name)) {
+      if (setting.is_error_elsewhere && options.settings.Has(setting.name) &&
+          !HasSetting(*chosen, setting.name)) {
         return UsageError(fmt::format("--{} is for the {} backend", setting.name, other->name()));
       }
     }

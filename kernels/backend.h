@@ -16,7 +16,7 @@
 namespace reprise {
 
 // An option of a backend: --<name> on the command line of those commands for which it has a help
-// text. Names differ between backends.
+// text. Several backends may have the same one.
 struct BackendSetting {
   enum class Kind : std::uint8_t {
     kText,
@@ -35,6 +35,9 @@ struct BackendSetting {
   bool is_baseline = false;
   // To give it where another backend runs is a usage error; else it is ignored there.
   bool is_error_elsewhere = false;
+  // "auto" has the command line look for the library. It looks without being told, too, where the
+  // backend has a GPU.
+  bool is_looked_for = false;
 };
 
 // What a driver search found, for `reprise devices`. Empty for a backend without drivers to choose.
@@ -104,6 +107,10 @@ class Backend {
   // Every device, in an order that stays. An empty list is no error; a broken driver is
   // (environment).
   [[nodiscard]] virtual Result<std::vector<DeviceInfo>> List() const = 0;
+  // Why it should not be taken without being named, although it has a GPU; empty: it may be.
+  [[nodiscard]] virtual std::string WhyNotChosen(const BackendSettings& /*settings*/) const {
+    return "";
+  }
   // For messages where List() found none: what is missing, and what to install.
   [[nodiscard]] virtual std::string WhyNone() const { return ""; }
   // `options.backend` is this one, and settings of others are ignored. Usage error if there is no
@@ -122,6 +129,8 @@ class Backend {
 [[nodiscard]] std::vector<std::string> BackendNames();
 // Usage error names those that there are.
 [[nodiscard]] Result<const Backend*> BackendNamed(const std::string& name);
+
+[[nodiscard]] bool HasSetting(const Backend& backend, std::string_view name);
 
 [[nodiscard]] Result<std::vector<DeviceInfo>> ListDevices(const std::string& backend);
 // Usage error for settings of another backend (BackendSetting::is_error_elsewhere).

@@ -49,10 +49,6 @@ class Event {
 };
 using EventPtr = std::shared_ptr<Event>;
 
-// A kernel argument of type __local T*: this many bytes per work-group.
-struct LocalMemory {
-  std::size_t bytes;
-};
 // A struct passed by value: its bytes, laid out as the program declares it (StructArg makes one).
 using StructBytes = std::vector<std::byte>;
 
@@ -64,7 +60,7 @@ struct DeviceKernel {
   // ~0.8 s + 0.1 s per kernel), so few options and few kernels per program; shapes are arguments.
   std::string options;
   using Arg = std::variant<Buffer*, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, float,
-                           double, StructBytes, LocalMemory>;
+                           double, StructBytes>;
   std::vector<Arg> args;
   // Local zeros: the backend chooses. Name them on CPU devices, always the same ones: PoCL compiles
   // a kernel anew for each local size. A global extent of 0 enqueues nothing.
@@ -84,7 +80,9 @@ struct DeviceFill {
   std::int64_t bytes;
   std::vector<std::byte> pattern;  // 1, 2, 4 or 8 bytes
 };
-// Where DeviceInfo::memory_is_host: runs on the stream's thread, in order.
+// A function of this process. Where DeviceInfo::memory_is_host, it is the work, and runs on the
+// stream's thread, in order. On a device with an OperatorProvider it enqueues a library's work on
+// the stream, and runs when it is enqueued itself.
 struct HostTask {
   std::function<Status()> run;
   // Run before and after it, outside the time that a profiling stream measures; each may be empty.
@@ -157,14 +155,14 @@ struct DeviceInfo {
   std::size_t max_work_group_size = 0;
   bool is_cpu = false;
   // Buffers are memory of this process, and launches are HostTasks, copies and fills. Else launches
-  // are DeviceKernels, copies and fills.
+  // are DeviceKernels, copies and fills, and HostTasks of an OperatorProvider.
   bool memory_is_host = false;
   // Whose kernels run, for reports: "Reprise's own, by OpenCL".
   std::string kernels;
   bool fp16 = false;
   bool fp64 = false;
   bool rounds_division = false;  // can round float32 quotients and roots correctly
-  // NVIDIA's, by NVIDIA's own OpenCL: 80 for 8.0; 0 elsewhere.
+  // NVIDIA's, by CUDA or NVIDIA's own OpenCL: 80 for 8.0; 0 elsewhere.
   int compute_capability = 0;
   // gemm_mma.cl may be used: the opened device has compiled it and computed a product right.
   bool tensor_cores = false;

@@ -39,23 +39,35 @@ int Default(const ReplayOptions& options, std::span<const DeviceInfo> devices, i
 
 }  // namespace
 
-BackendChoice ChooseBackend(std::span<const BackendDevices> found) {
+bool HasGpu(const BackendDevices& found) {
+  return !std::ranges::all_of(found.devices, &DeviceInfo::is_cpu);
+}
+
+BackendChoice ChooseBackend(std::span<const BackendDevices> found,
+                            const BackendSettings& settings) {
   const DeviceInfo* on_cpu = nullptr;
   std::string_view title_on_cpu;
   std::vector<std::string_view> titles;
+  std::string passed_over;
   for (const BackendDevices& one : found) {
     titles.push_back(one.backend->title());
-    for (const DeviceInfo& device : one.devices) {
-      if (!device.is_cpu) {
-        return {std::string(one.backend->name()), fmt::format("a GPU: {}", device.name)};
+    if (HasGpu(one)) {
+      const std::string why_not = one.backend->WhyNotChosen(settings);
+      if (why_not.empty()) {
+        const auto gpu = std::ranges::find(one.devices, false, &DeviceInfo::is_cpu);
+        return {std::string(one.backend->name()),
+                fmt::format("a GPU: {}{}", gpu->name, passed_over)};
       }
-      if (on_cpu == nullptr) {
-        on_cpu = &device;
-        title_on_cpu = one.backend->title();
-      }
+      passed_over += fmt::format("; {} does not use it: {}", one.backend->name(), why_not);
+    } else if (on_cpu == nullptr && !one.devices.empty()) {
+      on_cpu = &one.devices.front();
+      title_on_cpu = one.backend->title();
     }
   }
   const std::string fallback(FallbackBackend().name());
+  if (!passed_over.empty()) {
+    return {fallback, fmt::format("no other device can be used{}", passed_over)};
+  }
   if (on_cpu == nullptr) {
     return {fallback, fmt::format("this machine has no {} device", fmt::join(titles, " or "))};
   }

@@ -20,10 +20,12 @@ struct BackendDevices {
   const Backend* backend = nullptr;
   std::vector<DeviceInfo> devices;
 };
+[[nodiscard]] bool HasGpu(const BackendDevices& found);
 // The best backend for a machine whose devices are `found`, by backend, the fallback's (which is
-// always there) left out: the first that has a GPU, else the fallback, which is faster than another
-// backend's device on a CPU.
-[[nodiscard]] BackendChoice ChooseBackend(std::span<const BackendDevices> found);
+// always there) left out: the first that has a GPU and may be chosen (Backend::WhyNotChosen), else
+// the fallback, which is faster than another backend's device on a CPU.
+[[nodiscard]] BackendChoice ChooseBackend(std::span<const BackendDevices> found,
+                                          const BackendSettings& settings);
 // The same, for a help text: "a GPU by OpenCL, else host".
 [[nodiscard]] std::string BackendPreference();
 

@@ -49,8 +49,8 @@ void SettingFlags::AddTo(CLI::App& app, std::string_view BackendSetting::Help::*
   for (const std::unique_ptr<Backend>& backend : Backends()) {
     for (const BackendSetting& setting : backend->settings()) {
       const std::string help(setting.help.*command);
-      if (help.empty()) {
-        continue;
+      if (help.empty() || values_.find(std::string(setting.name)) != values_.end()) {
+        continue;  // or it is another backend's, too
       }
       const std::string option = fmt::format("--{}", setting.name);
       Value& value = values_[std::string(setting.name)];

@@ -72,7 +72,7 @@ Result<BackendSettings> TakeBaselineSettings(const std::string& chosen, BackendS
       if (!setting.is_baseline || !settings.Has(setting.name)) {
         continue;
       }
-      if (backend->name() != chosen) {
+      if (!HasSetting(*FindBackend(chosen), setting.name)) {
         return UsageError(
             fmt::format("--{}: a baseline of the {} backend's kernels; add --device {}",
                         setting.name, backend->name(), backend->name()));

@@ -73,4 +73,14 @@ Status FindTorch(BackendSettings& settings) {
   return {};
 }
 
+void LookForTorch(BackendSettings& settings) {
+  if (!settings.Has(kTorch)) {
+    BackendSettings with_torch = settings;
+    with_torch.Set(kTorch, "auto");
+    if (FindTorch(with_torch)) {
+      settings = std::move(with_torch);
+    }
+  }
+}
+
 }  // namespace reprise

@@ -11,5 +11,7 @@ namespace reprise {
 // ($VIRTUAL_ENV, $CONDA_PREFIX, else python3 along PATH), which is asked where its PyTorch lies.
 // Usage error where it has none. Starts a process: call it before MPI is initialised.
 [[nodiscard]] Status FindTorch(BackendSettings& settings);
+// The same where --torch was not given; nothing changes where there is none.
+void LookForTorch(BackendSettings& settings);
 
 }  // namespace reprise

@@ -279,8 +279,12 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   request.options.measured_collectives = MeasuredCollectivesPath(context);
   // From here on each rank watches the others of its host.
   std::optional<RankWatch> watch(std::in_place, FindLaunchedRank(), request.options.watchdog_ns);
-  request.options.settings = flags.settings.Given();
+  const BackendSettings given = flags.settings.Given();
+  request.options.settings = given;
   const Status torch = FindTorch(request.options.settings);  // before MPI
+  if (MayUseLookedFor(flags.device)) {
+    LookForTorch(request.options.settings);
+  }
   // Open MPI asks hwloc for the machine's devices, whose OpenCL plug-in would make the first OpenCL
   // call: before the number of threads is limited and drivers are named.
   setenv("HWLOC_COMPONENTS", "-opencl", 0);
@@ -291,7 +295,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
     SetLog(LogLevel::kInfo, communicator->rank());
   }
   LimitCpuDeviceThreads(*communicator, flags);
-  for (const Status& mine : {torch, PrepareBackend(flags.device, context, request)}) {
+  for (const Status& mine : {torch, PrepareBackend(flags.device, given, context, request)}) {
     if (const Status agreed = communicator->Agree(mine); !agreed) {
       return EndAllRanks(agreed.error(), *communicator);
     }

@@ -37,19 +37,41 @@ std::string WhyForSettings(const Backend& backend) {
                        : fmt::format("{} and {} work on it", fmt::join(names, ", "), last);
 }
 
+BackendDevices DevicesOf(const Backend& backend) {
+  return {&backend, backend.List().value_or(std::vector<DeviceInfo>{})};
+}
+
+// It has a GPU, or needs none.
+bool MayRun(const Backend& backend, const BackendSettings& settings) {
+  return backend.is_always_there() ||
+         (HasGpu(DevicesOf(backend)) && backend.WhyNotChosen(settings).empty());
+}
+
+// A setting that no other backend has.
+bool IsOnlyOf(const Backend& owner, const BackendSetting& setting) {
+  return std::ranges::none_of(Backends(), [&](const std::unique_ptr<Backend>& other) {
+    return other.get() != &owner && HasSetting(*other, setting.name);
+  });
+}
+
 // Nothing where it is left to what this machine has. Of several backends whose settings are given,
-// the last: that of the first needs no setting to be chosen.
+// the last: that of the first needs no setting to be chosen. A setting that backends share chooses
+// the first that may run.
 std::optional<BackendChoice> ChosenByFlags(const std::string& device,
                                            const BackendSettings& settings) {
   if (device != "auto") {
     return BackendChoice{device, ""};
   }
   std::optional<BackendChoice> choice;
+  bool shared_is_used = false;
   for (const std::unique_ptr<Backend>& backend : Backends()) {
-    const auto owned = backend->settings();
-    if (std::ranges::any_of(
-            owned, [&](const BackendSetting& setting) { return IsGiven(setting, settings); })) {
-      choice = {std::string(backend->name()), WhyForSettings(*backend)};
+    for (const BackendSetting& setting : backend->settings()) {
+      const bool shared = IsGiven(setting, settings) && !IsOnlyOf(*backend, setting);
+      const bool uses_shared = shared && !shared_is_used && MayRun(*backend, settings);
+      if (uses_shared || (!shared && IsGiven(setting, settings))) {
+        choice = {std::string(backend->name()), WhyForSettings(*backend)};
+      }
+      shared_is_used = shared_is_used || uses_shared;
     }
   }
   return choice;
@@ -60,18 +82,39 @@ std::vector<BackendDevices> LookForDevices() {
   std::vector<BackendDevices> found;
   for (const std::unique_ptr<Backend>& backend : Backends()) {
     if (!backend->is_always_there()) {
-      found.push_back({backend.get(), backend->List().value_or(std::vector<DeviceInfo>{})});
+      found.push_back(DevicesOf(*backend));
     }
   }
   return found;
 }
 
+// What was looked for without being told, of a backend that was not chosen.
+void DropUnused(const Backend& backend, const BackendSettings& given, BackendSettings& settings) {
+  for (const std::unique_ptr<Backend>& other : Backends()) {
+    for (const BackendSetting& setting : other->settings()) {
+      if (setting.is_looked_for && !given.Has(setting.name) && !HasSetting(backend, setting.name)) {
+        settings.Set(std::string(setting.name), "");
+      }
+    }
+  }
+}
+
 }  // namespace
 
-Status PrepareBackend(const std::string& device, const CommandContext& context,
-                      ReplayRequest& request) {
+bool MayUseLookedFor(const std::string& device) {
+  for (const std::unique_ptr<Backend>& backend : Backends()) {
+    const bool looks = std::ranges::any_of(backend->settings(), &BackendSetting::is_looked_for);
+    if (looks && (device == "auto" || device == backend->name()) && HasGpu(DevicesOf(*backend))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Status PrepareBackend(const std::string& device, const BackendSettings& given,
+                      const CommandContext& context, ReplayRequest& request) {
   const BackendSettings& settings = request.options.settings;
-  std::optional<BackendChoice> choice = ChosenByFlags(device, settings);
+  std::optional<BackendChoice> choice = ChosenByFlags(device, given);
   if (!RunsOperations(request.options)) {
     request.options.backend = choice ? choice->backend : FallbackBackend().name();
     return {};
@@ -85,11 +128,12 @@ Status PrepareBackend(const std::string& device, const CommandContext& context,
     }
   }
   if (!choice) {
-    choice = ChooseBackend(LookForDevices());
+    choice = ChooseBackend(LookForDevices(), settings);
   }
   request.options.backend = choice->backend;
   request.device_reason = choice->reason;
   REPRISE_ASSIGN(const Backend* backend, BackendNamed(choice->backend));
+  DropUnused(*backend, given, request.options.settings);
   REPRISE_ASSIGN(request.options.tuning, TuningOf(*backend, settings, context));
   return {};
 }

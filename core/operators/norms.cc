@@ -12,10 +12,12 @@ std::span<const OperatorGroup> operator_groups::Norms() {
        .signature = "(TT?T?T?T?bff)3"},
       {.name = "aten::cudnn_batch_norm",
        .arguments = "x=0 weight=1 bias=2 mean=3 variance=4 training=5",
-       .result = kBatchNorm},
+       .result = kBatchNorm,
+       .signature = "cuda:(TTT?T?T?bff)4"},
       {.name = "aten::miopen_batch_norm",
        .arguments = "x=0 weight=1 bias=2 mean=3 variance=4 training=5",
-       .result = kBatchNorm},
+       .result = kBatchNorm,
+       .signature = "cuda:(TTT?T?T?bff)3"},
   };
 
   static constexpr OperatorRow kBatchNormBackwardRows[] = {
@@ -25,10 +27,12 @@ std::span<const OperatorGroup> operator_groups::Norms() {
        .signature = "(TTT?T?T?T?T?bfB)3"},
       {.name = "aten::cudnn_batch_norm_backward",
        .arguments = "x=0 grad=1 weight=2",
-       .result = kLibraryBatchNormBackward},
+       .result = kLibraryBatchNormBackward,
+       .signature = "cuda:(TTTT?T?T?T?fT)3"},
       {.name = "aten::miopen_batch_norm_backward",
        .arguments = "x=0 grad=1 weight=2",
-       .result = kLibraryBatchNormBackward},
+       .result = kLibraryBatchNormBackward,
+       .signature = "cuda:(TTTT?T?T?T?f)3"},
   };
 
   static constexpr OperatorRow kMoreNormRows[] = {

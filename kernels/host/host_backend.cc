@@ -3,6 +3,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/host/host_device.h"
+#include "kernels/torch/torch_provider.h"
 
 namespace reprise {
 namespace {
@@ -12,15 +13,7 @@ constexpr const char* kBlasHelp =
     "original: libtorch_cpu.so, libmkl_rt.so.2, libopenblas.so.0";
 
 constexpr std::array kHostSettings = {
-    BackendSetting{
-        .name = kTorchSetting,
-        .help = {.replay = "on the host backend: PyTorch's libtorch_cpu.so (2.10 or later); its "
-                           "operators replace Reprise's kernels where its C interface has them; "
-                           "auto: that of the active Python",
-                 .bench = "with --device host: PyTorch's libtorch_cpu.so (2.10 or later), a "
-                          "baseline for most kernels"},
-        .is_baseline = true,
-        .is_error_elsewhere = true},
+    kTorchOption,
     BackendSetting{.name = kBlasSetting,
                    .help = {.replay = kBlasHelp, .bench = kBlasHelp},
                    .is_error_elsewhere = true},

@@ -16,15 +16,10 @@
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_lowering.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/host/torch_provider.h"
+#include "kernels/torch/torch_provider.h"
 
 namespace reprise {
 namespace {
-
-// For reports.
-constexpr const char* kRatherTorch =
-    "; with --torch auto PyTorch's, for times that are the original's";
-constexpr const char* kTorchKernels = "PyTorch's operators, and Reprise's own where it has none";
 
 class HostDevice : public Device {
  public:

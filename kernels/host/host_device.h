@@ -8,10 +8,8 @@
 namespace reprise {
 
 inline constexpr const char* kHostBackend = "host";
-// Libraries: of float32 products in place of oneDNN's (kernels/cpu/blas.h), and of operators in
-// place of our kernels (torch_provider.h).
+// A library of float32 products in place of oneDNN's (kernels/cpu/blas.h).
 inline constexpr const char* kBlasSetting = "blas";
-inline constexpr const char* kTorchSetting = "torch";
 
 [[nodiscard]] DeviceInfo DescribeHost();
 // Environment error if a library that the settings name is not what it should be.

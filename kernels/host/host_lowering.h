@@ -7,7 +7,7 @@
 
 #include "kernels/call_lowering.h"
 #include "kernels/cpu/blas.h"
-#include "kernels/host/torch_provider.h"
+#include "kernels/torch/torch_provider.h"
 
 namespace reprise {
 

@@ -1,7 +1,7 @@
 #include "kernels/host/host_baselines.h"
 #include "kernels/host/host_stream.h"
-#include "kernels/host/torch_call.h"
-#include "kernels/host/torch_operators.h"
+#include "kernels/torch/torch_call.h"
+#include "kernels/torch/torch_operators.h"
 
 namespace reprise {
 namespace {

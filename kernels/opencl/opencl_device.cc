@@ -18,9 +18,6 @@ namespace {
 
 using Launched = Result<std::unique_ptr<PreparedLaunch>>;
 
-// The first whose tensor cores have what mma_ptx.cl uses.
-constexpr int kTensorCoreCapability = 80;
-
 // Few local sizes, because PoCL compiles a kernel anew for each.
 constexpr std::size_t kCpuLocal = 64;
 
@@ -69,9 +66,6 @@ struct ArgSetter {
   }
   cl_int operator()(const StructBytes& bytes) const {
     return clSetKernelArg(kernel(), index, bytes.size(), bytes.data());
-  }
-  cl_int operator()(const LocalMemory& local) const {
-    return clSetKernelArg(kernel(), index, local.bytes, nullptr);
   }
   template <typename Number>
   cl_int operator()(const Number& number) const {
@@ -187,7 +181,7 @@ Result<std::unique_ptr<Stream>> OpenClDevice::CreateStream(bool profiling) {
 }
 
 void OpenClDevice::LookForTensorCores() {
-  if (info_.compute_capability < kTensorCoreCapability) {
+  if (info_.compute_capability < kMmaCapability) {
     return;
   }
   const Status works = CheckTensorCores(*this);

@@ -7,14 +7,10 @@
 #include <string>
 
 #include "kernels/device.h"
+#include "kernels/disk_cache.h"
 #include "kernels/opencl/cl.h"
-#include "kernels/opencl/disk_cache.h"
 
 namespace reprise {
-
-// The compiler's options for every program on this device, before the launch's own; common.cl
-// builds on these.
-[[nodiscard]] std::string ProgramOptions(const DeviceInfo& info);
 
 // Thread-safe; threads that ask for different programs do not wait for each other.
 class ProgramCache {

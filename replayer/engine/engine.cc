@@ -86,8 +86,7 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan)
   launch_begin_ = std::move(planned.begin);
   if (options_.check_values) {
     value_check_ = std::make_unique<ValueCheck>(graph_, memory);
-    values_on_host_ = device.info().memory_is_host;
-    CountAfter(planned.launches);
+    CountAfter(planned.launches, device.info().memory_is_host);
   }
   REPRISE_TRY(device.Compile(planned.launches));
   launches_.reserve(planned.launches.size());
@@ -105,15 +104,22 @@ Status Engine::PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan)
   return {};
 }
 
-// On the host each task counts itself, since what it brought may be freed behind it.
-void Engine::CountAfter(std::vector<Launch>& launches) {
-  for (Graph::Index i = 0; values_on_host_ && i < graph_.size(); ++i) {
+// Each task counts itself, since what it brought may be freed behind it.
+void Engine::CountAfter(std::vector<Launch>& launches, bool on_host) {
+  counts_itself_.assign(graph_.size(), false);
+  for (Graph::Index i = 0; i < graph_.size(); ++i) {
     for (std::uint32_t k = launch_begin_[i]; k < launch_begin_[i + 1]; ++k) {
       auto* task = std::get_if<HostTask>(&launches[k]);
       if (task != nullptr && plan_.work[i].kernel != nullptr &&
           plan_.work[i].mode == ReplayMode::kReal) {
-        task->after = [check = value_check_.get(), i, after = std::move(task->after)] {
-          check->CountHere(i);
+        counts_itself_[i] = true;
+        Stream* const stream = on_host ? nullptr : actors_[plan_.work[i].actor].stream.get();
+        task->after = [check = value_check_.get(), i, stream, after = std::move(task->after)] {
+          if (stream == nullptr) {
+            check->CountHere(i);
+          } else if (check->counting()) {
+            (void)check->CountOn(*stream, i);  // a failed device: the stream's end says so
+          }
           if (after) {
             after();
           }

@@ -98,7 +98,7 @@ class Engine {
          Communicator& communicator);
   Status CreateActors(Device* device);
   Status PrepareLaunches(Device& device, DeviceMemory& memory, Plan& plan);
-  void CountAfter(std::vector<Launch>& launches);
+  void CountAfter(std::vector<Launch>& launches, bool on_host);
 
   NodeState RunNode(Graph::Index i);
   NodeState RunOnThread(Graph::Index i, ActorState& actor);
@@ -133,7 +133,7 @@ class Engine {
   std::vector<std::unique_ptr<PreparedLaunch>> launches_;  // by node: launch_begin_[i] to [i + 1]
   std::vector<std::uint32_t> launch_begin_;
   std::unique_ptr<ValueCheck> value_check_;  // null: nothing is counted
-  bool values_on_host_ = false;              // the launches count by themselves
+  std::vector<bool> counts_itself_;          // by node: a launch does, with value_check_
   std::vector<ActorState> actors_;
   std::vector<std::int64_t> done_ns_;  // by node; written before the scheduler releases successors
   std::vector<EventPtr> events_;       // by node; stream nodes that another actor still waits for

@@ -198,7 +198,7 @@ Status Engine::Execute(Graph::Index i, ActorState& actor) {
   for (std::uint32_t k = begin; k < end; ++k) {
     REPRISE_TRY(actor.stream->Enqueue(*launches_[k]));
   }
-  if (value_check_ != nullptr && value_check_->counting() && !values_on_host_ &&
+  if (value_check_ != nullptr && value_check_->counting() && !counts_itself_[i] &&
       work.kernel != nullptr && work.mode == ReplayMode::kReal) {
     REPRISE_TRY(actor.stream->Finish());
     REPRISE_TRY(value_check_->CountOn(*actor.stream, i));

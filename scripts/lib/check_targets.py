@@ -167,7 +167,6 @@ class Compiler:
                     problems += [f"{name}, {target}: {problem}" for problem in check_variant(target, variant, kernels, text)]
                     for entry, of_kernel in kernels.items():
                         use = variant["entries"].get(entry, {})
-                        of_kernel["shared_bytes"] += use.get("local_argument_bytes", 0)
                         problems += [f"{name}, {entry}, {target}: {problem}" for problem in check_limits(target, use, of_kernel)]
                         values[target, program, entry, options] = of_kernel
             except Failed as why:

@@ -12,7 +12,7 @@
 #include "core/costs/cost.h"
 #include "core/operator_table.h"
 #include "kernels/backend.h"
-#include "kernels/host/torch_operators.h"
+#include "kernels/torch/torch_operators.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/skip.h"

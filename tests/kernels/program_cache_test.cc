@@ -8,7 +8,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/device.h"
-#include "kernels/opencl/disk_cache.h"
+#include "kernels/disk_cache.h"
 #include "kernels/program_sources.h"
 #include "tests/skip.h"
 

@@ -6,15 +6,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 
 #include "kernels/host/host_baselines.h"
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_device.h"
 #include "kernels/host/host_lowering.h"
-#include "kernels/host/torch_provider.h"
 #include "kernels/samples.h"
+#include "kernels/torch/torch_provider.h"
 #include "tests/kernels/harness.h"
+#include "tests/kernels/torch_samples.h"
 #include "tests/skip.h"
 
 namespace reprise {
@@ -306,42 +306,6 @@ TEST_F(Torch, IsABaselineWhoseNewResultsAreFreed) {
     EXPECT_EQ(Ask("stand_in_alive"), 1);  // the operand
   }
   EXPECT_EQ(Ask("stand_in_alive"), 0);
-}
-
-// Samples of which PyTorch makes something else, or that it never gets: random numbers; the order
-// of what is equal; optimizers' squares that are negative; indices beyond the plane, which it does
-// not check; sums of many 16-bit numbers (grid_sampler_2d_backward); layer norms of CUDA's, with
-// statistics in another type; attention with a mask of bools; means and maxima of bags whose sizes
-// their indices do not have.
-bool HasAnotherMeaning(const Kernel& kernel, const OpCall& call) {
-  static const std::set<std::string> kOperators = {"aten::sort",
-                                                   "aten::topk",
-                                                   "aten::kthvalue",
-                                                   "aten::_fused_sgd_",
-                                                   "aten::_fused_adam_",
-                                                   "aten::_fused_adamw_",
-                                                   "aten::max_pool2d_with_indices_backward",
-                                                   "aten::adaptive_max_pool2d_backward",
-                                                   "aten::grid_sampler_2d_backward"};
-  const auto is_bool = [](const TensorDesc* t) { return t->dtype == DType::kBool; };
-  const auto inputs = TensorsIn(call.inputs);
-  return kernel.name() == "random" || kOperators.contains(call.name) ||
-         (call.name.starts_with("aten::native_layer_norm") &&
-          call.InputTensor(0)->dtype != DType::kFloat32) ||
-         (kernel.name() == "attention" && std::any_of(inputs.begin(), inputs.end(), is_bool)) ||
-         (call.name == "aten::_embedding_bag_dense_backward" &&
-          call.inputs[7].AsNumber<int>(0) != 0);
-}
-
-// In 16 bits PyTorch rounds between the steps of a convolution or an attention; References do not.
-Kernel::Tolerance ToleranceOf(const Kernel& kernel, const OpCall& call) {
-  Kernel::Tolerance tolerance = kernel.tolerance();
-  for (const TensorDesc* tensor : TensorsIn(call.inputs)) {
-    if (IsFloating(tensor->dtype) && SizeOf(tensor->dtype) == 2) {
-      tolerance = {.absolute = 0.06, .relative = 0.05};
-    }
-  }
-  return tolerance;
 }
 
 // PyTorch's own results are what the References are to be; each kernel's samples, as far as its

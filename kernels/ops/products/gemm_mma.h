@@ -8,6 +8,9 @@
 
 namespace reprise {
 
+// DeviceInfo::compute_capability of the first whose tensor cores have what mma_ptx.cl uses.
+inline constexpr int kMmaCapability = 80;
+
 // Options of gemm_mma.cl that run it on any device, for tests: slowly, and not optimised, because
 // compiling takes longer still.
 inline constexpr const char* kMmaEmulated = " -DMMA_EMULATED -cl-opt-disable";

@@ -100,6 +100,7 @@ int stand_in_torch_calls() { return g_calls; }
 
 std::uint64_t aoti_torch_abi_version() { return 0x020a000000000000; }
 std::int32_t aoti_torch_dtype_float32() { return 6; }
+std::int32_t aoti_torch_device_type_cpu() { return 0; }
 const char* torch_exception_get_what_without_backtrace() { return g_what.c_str(); }
 int torch_get_num_threads(std::uint32_t* threads) { return *threads = 3, 0; }
 
@@ -121,6 +122,7 @@ int aoti_torch_empty_strided(std::int64_t dim, const std::int64_t* sizes, const 
 int aoti_torch_new_tensor_handle(void* from, void** made) {
   return *made = new Tensor(*As(from)), 0;
 }
+int aoti_torch_new_uninitialized_tensor(void** made) { return *made = new Tensor, 0; }
 int aoti_torch_delete_tensor_object(void* handle) { return delete As(handle), 0; }
 int aoti_torch_copy_(void* to, void* from, std::int32_t) {
   if (As(to)->sizes != As(from)->sizes) return Fail("shapes differ");

@@ -96,7 +96,6 @@ std::vector<DeviceInfo> Targets() {
 // Of one entry, the most of all its launches.
 struct EntryUse {
   std::size_t work_items = 0;  // of a work-group; 0: the driver chooses
-  std::size_t local_argument_bytes = 0;
 };
 
 // What must be in the program's assembly; 0: any number of times, but at least once.
@@ -129,12 +128,6 @@ class Variants {
     const auto& local = program->local;
     use.work_items = std::max(use.work_items, local[0] * std::max<std::size_t>(local[1], 1) *
                                                   std::max<std::size_t>(local[2], 1));
-    std::size_t bytes = 0;
-    for (const DeviceKernel::Arg& arg : program->args) {
-      const auto* memory = std::get_if<LocalMemory>(&arg);
-      bytes += memory == nullptr ? 0 : memory->bytes;
-    }
-    use.local_argument_bytes = std::max(use.local_argument_bytes, bytes);
   }
 
   [[nodiscard]] const DeviceInfo& target() const { return target_; }
@@ -144,8 +137,7 @@ class Variants {
     for (const auto& [key, variant] : rows_) {
       Json entries = Json::object();
       for (const auto& [name, use] : variant.entries) {
-        entries[name] = {{"work_items", use.work_items},
-                         {"local_argument_bytes", use.local_argument_bytes}};
+        entries[name] = {{"work_items", use.work_items}};
       }
       rows.push_back({{"program", key.first},
                       {"options", key.second},

@@ -1,4 +1,4 @@
-#include "kernels/host/torch_provider.h"
+#include "kernels/torch/torch_provider.h"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,14 @@
 
 #include "core/log.h"
 #include "core/operators.h"
-#include "kernels/host/torch_call.h"
-#include "kernels/host/torch_operators.h"
+#include "kernels/torch/torch_call.h"
+#include "kernels/torch/torch_operators.h"
 
 namespace reprise {
 
-Result<std::shared_ptr<const TorchProvider>> TorchProvider::Open(const std::string& path) {
-  REPRISE_ASSIGN(auto library, TorchLibrary::Open(path));
+Result<std::shared_ptr<const TorchProvider>> TorchProvider::Open(const std::string& path,
+                                                                 TorchDevice device) {
+  REPRISE_ASSIGN(auto library, TorchLibrary::Open(path, std::move(device)));
   return std::shared_ptr<const TorchProvider>(new TorchProvider(std::move(library)));
 }
 
@@ -41,17 +42,25 @@ std::optional<HostTask> TorchProvider::TaskOrElse(const OpCall& call, const Bind
   return task;
 }
 
-// Runs only where PyTorch has refused.
-Status TorchProvider::StandIn::Reference(const OpCall& call, const HostBindings& /*memory*/) const {
+namespace {
+
+tl::unexpected<Error> Refused(const OpCall& call) {
   return EnvironmentError(fmt::format(
       "{}: PyTorch refuses this call, as the warning above says, and no kernel of Reprise does it; "
       "--ops {}=surrogate moves the same bytes instead",
       call.name, Name(FindOperator(call.name)->op_class)));
 }
 
+}  // namespace
+
+// Both are seen only where PyTorch has refused.
+Status TorchProvider::StandIn::Reference(const OpCall& call, const HostBindings& /*memory*/) const {
+  return Refused(call);
+}
+
 Result<std::vector<Launch>> TorchProvider::StandIn::LowerToDevice(
     const OpCall& call, const LowerContext& /*context*/) const {
-  return UsageError(call.name + ": PyTorch's operators run on the host backend only");
+  return Refused(call);
 }
 
 void TorchProvider::Warnings::Once(const std::string& about, const std::string& message) {

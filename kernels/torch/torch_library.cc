@@ -1,4 +1,4 @@
-#include "kernels/host/torch_library.h"
+#include "kernels/torch/torch_library.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 namespace reprise {
 namespace {
 
-constexpr int kCpu = 0;
 constexpr std::uint64_t kMajorBit = 56;
 constexpr std::uint64_t kMinorBit = 48;
 // What the calls here were written for: PyTorch adapts those to operators that have changed since.
@@ -30,6 +29,7 @@ constexpr std::uint64_t kWrittenFor =
     int(std::int64_t, const std::int64_t*, const std::int64_t*, std::int32_t, std::int32_t,        \
         std::int32_t, void**))                                                                     \
   X(share, "aoti_torch_new_tensor_handle", int(void*, void**))                                     \
+  X(undefined, "aoti_torch_new_uninitialized_tensor", int(void**))                                 \
   X(release, "aoti_torch_delete_tensor_object", int(void*))                                        \
   X(copy, "aoti_torch_copy_", int(void*, void*, std::int32_t))                                     \
   X(data, "aoti_torch_get_data_ptr", int(void*, void**))                                           \
@@ -49,7 +49,11 @@ struct TorchLibrary::Functions {
 #define REPRISE_DECLARE(member, symbol, ...) std::add_pointer_t<__VA_ARGS__> member = nullptr;
   REPRISE_TORCH_FUNCTIONS(REPRISE_DECLARE)
 #undef REPRISE_DECLARE
-  const char* (*what)() = nullptr;                    // since 2.12
+  const char* (*what)() = nullptr;  // since 2.12
+  std::int32_t device_kind = 0;
+  // Of kinds of devices that have streams; both or none.
+  int (*begin_stream)(void*, std::int32_t, void**) = nullptr;
+  int (*end_stream)(void*) = nullptr;
   std::array<std::optional<std::int32_t>, 16> types;  // by DType
 };
 
@@ -91,11 +95,13 @@ bool TorchTensor::LooksLike(const TensorDesc& desc) const {
   return alike;
 }
 
-TorchLibrary::TorchLibrary(SharedLibrary library, std::unique_ptr<const Functions> functions)
-    : library_(library), f_(std::move(functions)) {}
+TorchLibrary::TorchLibrary(SharedLibrary library, TorchDevice device,
+                           std::unique_ptr<const Functions> functions)
+    : library_(library), device_(std::move(device)), f_(std::move(functions)) {}
 TorchLibrary::~TorchLibrary() = default;
 
-Result<std::shared_ptr<const TorchLibrary>> TorchLibrary::Open(const std::string& path) {
+Result<std::shared_ptr<const TorchLibrary>> TorchLibrary::Open(const std::string& path,
+                                                               TorchDevice device) {
   const auto library = SharedLibrary::Open({path.c_str()});
   if (!library) {
     return EnvironmentError(fmt::format("--torch: {}", library.error().message));
@@ -113,6 +119,18 @@ Result<std::shared_ptr<const TorchLibrary>> TorchLibrary::Open(const std::string
         "site-packages/torch/lib)",
         path, missing));
   }
+  const auto named = [&](std::string_view format) {
+    return fmt::format(fmt::runtime(format), device.kind);
+  };
+  auto* const kind = library->Find<std::int32_t()>(named("aoti_torch_device_type_{}").c_str());
+  if (kind == nullptr) {
+    return EnvironmentError(
+        fmt::format("--torch: {} knows no device of the kind {}", path, device.kind));
+  }
+  f->device_kind = kind();
+  f->begin_stream = library->Find<int(void*, std::int32_t, void**)>(
+      named("aoti_torch_create_{}_stream_guard").c_str());
+  f->end_stream = library->Find<int(void*)>(named("aoti_torch_delete_{}_stream_guard").c_str());
   f->what = library->Find<const char*()>("torch_exception_get_what_without_backtrace");
   for (std::size_t i = 0; i < f->types.size(); ++i) {
     const auto dtype = static_cast<DType>(i);
@@ -122,7 +140,8 @@ Result<std::shared_ptr<const TorchLibrary>> TorchLibrary::Open(const std::string
       f->types.at(i) = type();
     }
   }
-  return std::shared_ptr<const TorchLibrary>(new TorchLibrary(*library, std::move(f)));
+  return std::shared_ptr<const TorchLibrary>(
+      new TorchLibrary(*library, std::move(device), std::move(f)));
 }
 
 std::string TorchLibrary::Describe() const {
@@ -132,6 +151,18 @@ std::string TorchLibrary::Describe() const {
   return fmt::format("PyTorch {}.{} ({}), {} thread{}", version >> kMajorBit,
                      (version >> kMinorBit) & 0xffU, library_.FileOf("torch_call_dispatcher"),
                      threads, threads == 1 ? "" : "s");
+}
+
+Status TorchLibrary::OnStream(void* stream, const std::function<Status()>& work) const {
+  if (f_->begin_stream == nullptr || f_->end_stream == nullptr) {
+    return EnvironmentError(fmt::format("--torch: {} has no streams of the kind {}",
+                                        library_.FileOf("torch_call_dispatcher"), device_.kind));
+  }
+  void* guard = nullptr;
+  REPRISE_TRY(Check(f_->begin_stream(stream, device_.index, &guard), "a change of streams"));
+  Status done = work();
+  REPRISE_TRY(Check(f_->end_stream(guard), "a change of streams"));
+  return done;
 }
 
 Status TorchLibrary::Check(int code, std::string_view what) const {
@@ -146,11 +177,11 @@ Status TorchLibrary::Check(int code, std::string_view what) const {
 
 Result<TorchTensor> TorchLibrary::Wrap(const TensorDesc& desc, std::byte* storage) const {
   void* handle = nullptr;
-  REPRISE_TRY(
-      Check(f_->wrap(storage, static_cast<std::int64_t>(desc.shape.size()), desc.shape.data(),
-                     desc.strides.data(), desc.offset,
-                     static_cast<std::int32_t>(Word(desc.dtype).value_or(0)), kCpu, 0, &handle),
-            "a tensor in our memory"));
+  REPRISE_TRY(Check(f_->wrap(storage, static_cast<std::int64_t>(desc.shape.size()),
+                             desc.shape.data(), desc.strides.data(), desc.offset,
+                             static_cast<std::int32_t>(Word(desc.dtype).value_or(0)),
+                             f_->device_kind, device_.index, &handle),
+                    "a tensor in our memory"));
   return TorchTensor(this, handle);
 }
 
@@ -159,7 +190,7 @@ Result<TorchTensor> TorchLibrary::New(const TensorDesc& desc) const {
   REPRISE_TRY(
       Check(f_->empty(static_cast<std::int64_t>(desc.shape.size()), desc.shape.data(),
                       desc.strides.data(), static_cast<std::int32_t>(Word(desc.dtype).value_or(0)),
-                      kCpu, 0, &handle),
+                      f_->device_kind, device_.index, &handle),
             "a tensor for a result"));
   return TorchTensor(this, handle);
 }
@@ -174,6 +205,12 @@ Result<TorchWord> TorchLibrary::Word(const TorchTensor& tensor) const {
   void* shared = nullptr;
   REPRISE_TRY(Check(f_->share(tensor.handle(), &shared), "a second handle of a tensor"));
   return reinterpret_cast<TorchWord>(shared);
+}
+
+Result<TorchWord> TorchLibrary::Undefined() const {
+  void* handle = nullptr;
+  REPRISE_TRY(Check(f_->undefined(&handle), "a tensor that is not defined"));
+  return reinterpret_cast<TorchWord>(handle);
 }
 
 Result<TorchWord> TorchLibrary::Word(const std::string& text) const {

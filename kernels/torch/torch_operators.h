@@ -1,4 +1,4 @@
-// What of PyTorch's operators the host backend can call, and with which arguments.
+// What of PyTorch's operators can be called, and with which arguments.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "core/operator_table.h"
 #include "core/value.h"
-#include "kernels/host/torch_library.h"
+#include "kernels/torch/torch_library.h"
 
 namespace reprise {
 
@@ -24,20 +24,22 @@ enum class TorchForm : std::uint8_t {
 };
 
 // `signature` of an operator's row: what PyTorch's dispatcher does for us, one word for
-// each overload: `.name(arguments)results`, without `.name` for the overload that has none;
-// `results` counts tensors. `!function(arguments)results`: numbers of any type (at::Scalar) do not
-// pass the dispatcher's C interface, but functions of their own take some. Facts of PyTorch's
-// aten/src/ATen/native/native_functions.yaml and
-// torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h.
+// each overload: `.name(arguments)results`, without `.name` for the overload that has none. Before
+// it `cpu:` or `cuda:` where only that kind of device has the operator (HIP's is called cuda, too);
+// `results` counts tensors, or has a letter for each result. `!function(arguments)results`: numbers
+// of any type (at::Scalar) do not pass the dispatcher's C interface, but functions of their own
+// take some. Facts of PyTorch's aten/src/ATen/native/native_functions.yaml and
+// torch/csrc/inductor/aoti_torch/generated/c_shim_cpu.h, c_shim_cuda.h.
 //
-// Letters of the arguments: T tensor, L list of tensors, U list of indices or none, i integer,
-// f floating, b bool, s string, d dtype, g generator (always the default one), I integers, B bools,
-// S a number of any type; ? after one that may be missing.
+// Letters of the arguments: T tensor, N tensor that may be undefined, L list of tensors, U list of
+// indices or none, i integer, f floating, b bool, s string, d dtype, g generator (always the
+// default one), I integers, B bools, S a number of any type; ? after one that may be missing.
 struct TorchOperator {
   std::string name;
   std::string overload;  // or the function of a form
+  std::string device;    // TorchDevice::kind; empty: any
   std::string arguments;
-  std::size_t results = 0;
+  std::string results;  // T or i for each
   TorchForm form = TorchForm::kDispatched;
 };
 
@@ -46,7 +48,7 @@ struct TorchOperator {
     std::string_view name, TorchSignature signature);
 
 // The entry that takes the call's arguments and makes its results; nullptr if none does, or the
-// call is not one of a CPU.
+// call is not one of the library's device.
 [[nodiscard]] const TorchOperator* FindTorchOperator(const TorchLibrary& library,
                                                      const OpCall& call);
 // The function of its form; nullptr for what is dispatched, or where the library has it not.

@@ -1,4 +1,4 @@
-#include "kernels/host/torch_operators.h"
+#include "kernels/torch/torch_operators.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -25,12 +25,19 @@ std::optional<TorchForm> FormOf(std::string_view name, std::string_view argument
 }
 
 std::optional<TorchOperator> ParseOverload(std::string_view name, std::string_view word) {
+  const std::size_t colon = word.find(':');
+  const std::string_view device = word.substr(0, colon == word.npos ? 0 : colon);
+  word.remove_prefix(colon == word.npos ? 0 : colon + 1);
   const std::size_t open = word.find('(');
   const std::size_t close = word.find(')');
   TorchOperator op{.name = std::string(name),
                    .overload = std::string(word.substr(0, open)),
+                   .device = std::string(device),
                    .arguments = std::string(word.substr(open + 1, close - open - 1)),
-                   .results = static_cast<std::size_t>(word[close + 1] - '0')};
+                   .results = std::string(word.substr(close + 1))};
+  if (const int tensors = op.results.front() - '0'; tensors >= 0 && tensors <= 9) {
+    op.results.assign(static_cast<std::size_t>(tensors), 'T');
+  }
   if (op.overload.starts_with('!')) {
     const auto form = FormOf(name, op.arguments);
     op.form = form.value_or(TorchForm::kDispatched);
@@ -61,6 +68,8 @@ bool IsA(char kind, const Value& value) {
   switch (kind) {
     case 'T':
       return IsTensor(value);
+    case 'N':
+      return IsTensor(value) || IsMissing(value);
     case 'L':
       return AllOf(value.AsList(), IsTensor);
     case 'U':
@@ -79,7 +88,16 @@ bool IsA(char kind, const Value& value) {
   }
 }
 
+// A tensor of the recorded program, whose device may have another number here. What a GPU's program
+// has on the CPU lies on the GPU here, as everything does.
+bool IsOn(const TorchDevice& device, std::string_view recorded) {
+  return recorded.empty() || device.kind != TorchDevice().kind || recorded == device.kind;
+}
+
 bool Fits(const TorchOperator& op, const TorchLibrary& library, const OpCall& call) {
+  if (!op.device.empty() && op.device != library.device().kind) {
+    return false;
+  }
   const bool arguments =
       WalkArguments(op, call.inputs, [](char kind, bool optional, const Value& value) {
         return (optional && IsMissing(value)) || IsA(kind, value);
@@ -88,11 +106,11 @@ bool Fits(const TorchOperator& op, const TorchLibrary& library, const OpCall& ca
     return false;
   }
   const auto taken = [&](const TensorDesc* tensor) {
-    return library.Word(tensor->dtype) && (tensor->device.empty() || tensor->device == "cpu");
+    return library.Word(tensor->dtype) && IsOn(library.device(), tensor->device);
   };
   const auto outputs = TensorsIn(call.outputs);
   if (!std::ranges::all_of(TensorsIn(call.inputs), taken) || !std::ranges::all_of(outputs, taken) ||
-      outputs.size() > op.results) {
+      std::ssize(outputs) > std::ranges::count(op.results, 'T')) {
     return false;
   }
   if (op.form == TorchForm::kDispatched) {

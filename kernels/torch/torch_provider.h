@@ -1,4 +1,5 @@
-// PyTorch's operators in place of our kernels, on the host backend: `--torch libtorch_cpu.so`.
+// PyTorch's operators in place of our kernels, on every device that PyTorch has: `--torch
+// libtorch_cpu.so`.
 #pragma once
 
 #include <functional>
@@ -10,16 +11,36 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/backend.h"
 #include "kernels/call_lowering.h"
-#include "kernels/host/torch_library.h"
+#include "kernels/torch/torch_library.h"
 
 namespace reprise {
+
+inline constexpr const char* kTorchSetting = "torch";
+inline constexpr BackendSetting kTorchOption = {
+    .name = kTorchSetting,
+    .help = {.replay = "PyTorch's libtorch_cpu.so (2.10 or later), on the host and on CUDA "
+                       "devices; its operators replace Reprise's kernels where its C interface "
+                       "has them; auto: that of the active Python",
+             .bench = "with --device host: PyTorch's libtorch_cpu.so (2.10 or later), a baseline "
+                      "for most kernels"},
+    .is_baseline = true,
+    .is_error_elsewhere = true,
+    .is_looked_for = true};
+// DeviceInfo::kernels of a device with a provider, and what is added to that of one without.
+inline constexpr const char* kTorchKernels =
+    "PyTorch's operators, and Reprise's own where it has none";
+inline constexpr const char* kRatherTorch =
+    "; with --torch auto PyTorch's, for times that are the original's";
 
 // Thread-safe.
 class TorchProvider final : public OperatorProvider {
  public:
   // Environment error as TorchLibrary::Open.
-  [[nodiscard]] static Result<std::shared_ptr<const TorchProvider>> Open(const std::string& path);
+  [[nodiscard]] static Result<std::shared_ptr<const TorchProvider>> Open(const std::string& path,
+                                                                         TorchDevice device = {});
+  [[nodiscard]] const std::shared_ptr<const TorchLibrary>& library() const { return library_; }
   // For people: its release, its file, its threads.
   [[nodiscard]] const std::string& description() const { return description_; }
   [[nodiscard]] bool Takes(const OpCall& call) const override;

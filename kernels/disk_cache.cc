@@ -1,4 +1,4 @@
-#include "kernels/opencl/disk_cache.h"
+#include "kernels/disk_cache.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "kernels/host/torch_call.h"
+#include "kernels/torch/torch_call.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/host/host_buffer.h"
-#include "kernels/host/torch_operators.h"
+#include "kernels/torch/adopting_buffer.h"
+#include "kernels/torch/torch_operators.h"
 #include "kernels/views.h"
 
 namespace reprise {
@@ -27,10 +27,10 @@ class TorchCall {
         call_(std::move(call)),
         results_(results) {}
 
-  // False if a storage is not in the host backend's memory.
+  // False if a storage is not in memory of a device that PyTorch has.
   bool Bind(const Bindings& memory) {
     const auto bind = [&](const TensorDesc* tensor, std::vector<Operand>& operands) {
-      auto* buffer = dynamic_cast<HostBuffer*>(memory.Find(tensor->incarnation));
+      auto* buffer = dynamic_cast<AdoptingBuffer*>(memory.Find(tensor->incarnation));
       operands.push_back({tensor, buffer, nullptr, {}});
       return buffer != nullptr;
     };
@@ -60,7 +60,7 @@ class TorchCall {
  private:
   struct Operand {
     const TensorDesc* desc;
-    HostBuffer* buffer;
+    AdoptingBuffer* buffer;
     std::byte* at;  // where `wrapped` is
     TorchTensor wrapped;
   };
@@ -95,7 +95,7 @@ class TorchCall {
 // Memory moves when results are adopted, and then only.
 Result<const TorchTensor*> TorchCall::Wrapped(Operand& operand) const {
   const TensorDesc& desc = *operand.desc;
-  std::byte* const data = operand.buffer->host_data();
+  REPRISE_ASSIGN(std::byte* const data, operand.buffer->Data());
   if (operand.at != data) {
     if (const Status holds = CheckHolds(desc, operand.buffer->size_bytes()); !holds) {
       return UsageError(call_.name + ": " + holds.error().message);
@@ -127,6 +127,11 @@ Result<TorchWord> TorchCall::WordOf(char kind, bool optional, const Value& value
     return TorchLibrary::Optional(word);
   }
   switch (kind) {
+    case 'N':
+      if (IsMissing(value)) {
+        return library_->Undefined();
+      }
+      [[fallthrough]];
     case 'T': {
       REPRISE_ASSIGN(const TorchTensor* tensor, NextInput());
       return library_->Word(*tensor);
@@ -167,8 +172,8 @@ Status TorchCall::FillStack() {
 Status TorchCall::RunDispatched() {
   REPRISE_TRY(library_->Call(op_.name.c_str(), op_.overload.c_str(), stack_));
   std::vector<TorchTensor> results;
-  for (std::size_t i = 0; i < op_.results; ++i) {
-    results.push_back(library_->Take(stack_.at(i)));
+  for (std::size_t i = 0; i < op_.results.size(); ++i) {
+    results.push_back(op_.results[i] == 'T' ? library_->Take(stack_.at(i)) : TorchTensor());
   }
   return KeepAll(results);
 }
@@ -244,14 +249,17 @@ Status TorchCall::Keep(Operand& output, bool is_new, TorchTensor result) {
   }
   const std::int64_t offset_bytes = desc.offset * SizeOf(desc.dtype);
   std::byte* const data = result.data();
-  if (data == output.buffer->host_data() + offset_bytes) {
-    return {};  // in place
+  if (!is_new) {
+    REPRISE_ASSIGN(const std::byte* const there, output.buffer->Data());
+    if (data == there + offset_bytes) {
+      return {};  // in place
+    }
   }
   const std::int64_t bytes = result.storage_bytes();
   const std::int64_t end = (desc.offset + ExtentElements(desc)) * SizeOf(desc.dtype);
   if (is_new && result.LooksLike(desc) && bytes >= end) {
     auto owner = std::make_shared<TorchTensor>(std::move(result));
-    if (output.buffer->Adopt(data - offset_bytes, bytes, owner)) {
+    if (output.buffer->Adopt({data - offset_bytes, bytes, owner})) {
       return {};
     }
     result = std::move(*owner);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,12 @@
 namespace reprise {
 
 class TorchLibrary;
+
+// Where tensors are: PyTorch's name of the kind of device ("cpu", "cuda"), and which one.
+struct TorchDevice {
+  std::string kind = "cpu";
+  std::int32_t index = 0;
+};
 
 // A tensor of PyTorch's, owned; the last of what shares its memory frees that.
 class TorchTensor {
@@ -48,13 +55,19 @@ using TorchWord = std::uint64_t;
 // Thread-safe. Every error has PyTorch's message. Never unloaded.
 class TorchLibrary {
  public:
-  // Environment error if the file does not open, or has no such interface.
-  static Result<std::shared_ptr<const TorchLibrary>> Open(const std::string& path);
+  // `path`: libtorch_cpu.so, or the library of the kind of device, which brings it. Environment
+  // error if the file does not open, or has no such interface.
+  static Result<std::shared_ptr<const TorchLibrary>> Open(const std::string& path,
+                                                          TorchDevice device = {});
   ~TorchLibrary();
   // "PyTorch 2.15 (/…/libtorch_cpu.so), 2 threads"
   [[nodiscard]] std::string Describe() const;
+  [[nodiscard]] const TorchDevice& device() const { return device_; }
 
-  // A tensor in memory that the caller owns; `storage` is where offset 0 is.
+  // Until `work` returns, what this thread calls is enqueued on `stream`: a handle of the kind of
+  // device's own. Environment error where the library has no streams.
+  [[nodiscard]] Status OnStream(void* stream, const std::function<Status()>& work) const;
+  // A tensor in the device's memory, which the caller owns; `storage` is where offset 0 is.
   [[nodiscard]] Result<TorchTensor> Wrap(const TensorDesc& desc, std::byte* storage) const;
   // A new one of that type and extents; what it contains is undefined.
   [[nodiscard]] Result<TorchTensor> New(const TensorDesc& desc) const;
@@ -66,6 +79,8 @@ class TorchLibrary {
   // Arguments, each to be given to one call, which takes it over.
   [[nodiscard]] Result<TorchWord> Word(const TorchTensor& tensor) const;
   [[nodiscard]] Result<TorchWord> Word(const std::string& text) const;
+  // A tensor that is not defined.
+  [[nodiscard]] Result<TorchWord> Undefined() const;
   [[nodiscard]] Result<TorchWord> List(std::span<const TorchWord> words) const;
   [[nodiscard]] static TorchWord Optional(TorchWord word);
   // The number of a type; nothing if the interface has none.
@@ -76,11 +91,11 @@ class TorchLibrary {
   // afterwards its results, where they lie first.
   [[nodiscard]] Status Call(const char* name, const char* overload,
                             std::span<TorchWord> stack) const;
-  // One of the functions aoti_torch_cpu_*, which take numbers of any type as double; nullptr if
-  // this release has it not.
+  // One of the functions aoti_torch_cpu_*, or of another kind of device, which take numbers of any
+  // type as double; nullptr if this release has it not.
   template <typename Function>
   [[nodiscard]] Function* Direct(const std::string& name) const {
-    return library_.Find<Function>(("aoti_torch_cpu_" + name).c_str());
+    return library_.Find<Function>(("aoti_torch_" + device_.kind + "_" + name).c_str());
   }
   // Of a function of the interface: 0 is success.
   [[nodiscard]] Status Check(int code, std::string_view what) const;
@@ -88,9 +103,11 @@ class TorchLibrary {
  private:
   friend class TorchTensor;
   struct Functions;
-  TorchLibrary(SharedLibrary library, std::unique_ptr<const Functions> functions);
+  TorchLibrary(SharedLibrary library, TorchDevice device,
+               std::unique_ptr<const Functions> functions);
 
   SharedLibrary library_;
+  TorchDevice device_;
   std::unique_ptr<const Functions> f_;
 };
 
