@@ -1,0 +1,179 @@
+// Streams and events.
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "tests/kernels/cuda_stand_in/cuda_stand_in.h"
+#include "tests/kernels/cuda_stand_in/gpu.h"
+
+using namespace cuda_stand_in;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// `body(event)` for an event of any context, with a current one.
+template <typename Body>
+int WithEvent(void* handle, Body&& body) {
+  return InContext([&](Context&) -> int {
+    Event* const event = Gpu::Get().FindEvent(handle);
+    return event == nullptr ? Gpu::Refuse(kInvalidHandle, "no event, or a destroyed one")
+                            : static_cast<int>(body(*event));
+  });
+}
+
+bool HasRun(const Event& event) { return event.last == nullptr || event.last->has_run; }
+
+template <typename Owned>
+void Erase(std::set<std::unique_ptr<Owned>>& owned, const Owned* one) {
+  std::erase_if(owned, [&](const auto& other) { return other.get() == one; });
+}
+
+}  // namespace
+
+extern "C" {
+
+int cuStreamCreate(void** handle, unsigned flags) {
+  return InContext([&](Context& context) -> int {
+    if (handle == nullptr || flags != kStreamNonBlocking) {
+      return Gpu::Refuse(kNotSupported,
+                         fmt::format("a stream with flags {}: the stand-in has those that do not "
+                                     "wait for the default stream, 1",
+                                     flags));
+    }
+    auto made = std::make_unique<Stream>();
+    made->context = &context;
+    made->number = Gpu::Get().NextNumber();
+    *handle = made.get();
+    context.streams.insert(std::move(made));
+    return kOk;
+  });
+}
+
+int cuStreamDestroy_v2(void* handle) {
+  return InStream(handle, [&](Stream& stream) -> int {
+    if (handle == nullptr) {
+      return Gpu::Refuse(kInvalidHandle, "the default stream is destroyed");
+    }
+    const Code failed = Gpu::Get().RunAll(stream);
+    Erase(stream.context->streams, &stream);
+    return failed;
+  });
+}
+
+int cuStreamSynchronize(void* handle) {
+  return InStream(handle, [](Stream& stream) { return Gpu::Get().RunAll(stream); });
+}
+
+int cuStreamQuery(void* handle) {
+  return InStream(handle, [](Stream& stream) {
+    const bool had_run = stream.queue.empty();
+    const Code failed = Gpu::Get().RunAll(stream);
+    return failed != kOk || had_run ? failed : kNotReady;
+  });
+}
+
+int cuStreamWaitEvent(void* handle, void* event_handle, unsigned /*flags*/) {
+  return InStream(handle, [&](Stream& stream) -> int {
+    const Event* const event = Gpu::Get().FindEvent(event_handle);
+    return event == nullptr ? Gpu::Refuse(kInvalidHandle, "a wait for no event, or a destroyed one")
+                            : Gpu::Get().EnqueueWait(stream, *event);
+  });
+}
+
+int cuEventCreate(void** handle, unsigned flags) {
+  return InContext([&](Context& context) -> int {
+    if (handle == nullptr || (flags != 0 && flags != kEventDisableTiming)) {
+      return Gpu::Refuse(
+          kInvalidValue,
+          fmt::format("an event with flags {}: the stand-in has 0 and 2, without times", flags));
+    }
+    auto made = std::make_unique<Event>();
+    made->number = Gpu::Get().NextNumber();
+    made->has_times = flags == 0;
+    *handle = made.get();
+    context.events.insert(std::move(made));
+    return kOk;
+  });
+}
+
+int cuEventRecord(void* event_handle, void* stream_handle) {
+  return InStream(stream_handle, [&](Stream& stream) -> int {
+    Event* const event = Gpu::EventOf(*stream.context, event_handle);
+    return event == nullptr
+               ? Gpu::Refuse(kInvalidHandle, "no event of the stream's context is recorded")
+               : Gpu::Get().EnqueueRecord(stream, *event);
+  });
+}
+
+int cuEventQuery(void* handle) {
+  return WithEvent(handle, [](const Event& event) {
+    const bool had_run = HasRun(event);
+    const Code failed = had_run ? kOk : Gpu::Get().RunUntil(*event.last);
+    return failed != kOk || had_run ? failed : kNotReady;
+  });
+}
+
+int cuEventSynchronize(void* handle) {
+  return WithEvent(handle, [](const Event& event) {
+    return HasRun(event) ? kOk : Gpu::Get().RunUntil(*event.last);
+  });
+}
+
+#ifndef STAND_IN_WITHOUT_ELAPSED_TIME
+int cuEventElapsedTime(float* ms, void* from_handle, void* to_handle) {
+  return WithEvent(from_handle, [&](const Event& from) {
+    const Event* const to = Gpu::Get().FindEvent(to_handle);
+    if (to == nullptr || !from.has_times || !to->has_times || from.last == nullptr ||
+        to->last == nullptr) {
+      return Gpu::Refuse(kInvalidHandle,
+                         "elapsed time of an event without times, or one that was not recorded");
+    }
+    if (!from.last->has_run || !to->last->has_run) {
+      return kNotReady;
+    }
+    constexpr double kMsPerNs = 1e-6;
+    *ms = static_cast<float>(kMsPerNs * (static_cast<double>(to->last->time_ns) -
+                                         static_cast<double>(from.last->time_ns)));
+    return kOk;
+  });
+}
+#endif
+
+int cuEventDestroy_v2(void* handle) {
+  return InContext([&](Context& context) -> int {
+    const Event* const event = Gpu::EventOf(context, handle);
+    return event == nullptr
+               ? Gpu::Refuse(kInvalidHandle, "no event of the current context is destroyed")
+               : (Erase(context.events, event), kOk);
+  });
+}
+
+int reprise_stand_in_drain(void* handle) {
+  const std::lock_guard lock(Gpu::Lock());
+  if (!Gpu::Get().is_initialized()) {
+    return kNotInitialized;
+  }
+  // Whoever computes on a stream needs no current context: of all contexts.
+  Gpu& gpu = Gpu::Get();
+  Context* const current = CurrentContext();
+  if (handle == nullptr) {
+    return gpu.RunAll((current == nullptr ? gpu.context(0) : *current).default_stream);
+  }
+  for (int device = 0; device < gpu.device_count(); ++device) {
+    if (Stream* const stream = Gpu::StreamOf(gpu.context(device), handle)) {
+      return gpu.RunAll(*stream);
+    }
+  }
+  return Gpu::Refuse(kInvalidHandle, "PyTorch is given no stream, or a destroyed one");
+}
+
+int reprise_stand_in_log(void* handle, const char* text) {
+  const std::lock_guard lock(Gpu::Lock());
+  Gpu& gpu = Gpu::Get();
+  for (int device = 0; device < gpu.device_count(); ++device) {
+    if (const Stream* const stream = Gpu::StreamOf(gpu.context(device), handle)) {
+      return LogOperation(stream->number, text), kOk;
+    }
+  }
+  return kInvalidHandle;
+}
+}
