@@ -76,6 +76,8 @@ struct DeviceOptions {
   int index = 0;  // into Backend::List()
   // Compiled programs are kept here; empty: no disk cache. Several processes may share it.
   std::string cache_directory = {};
+  // Programs that were compiled in advance, as the cache has them; read only. Empty: none.
+  std::string compiled_programs = {};
   BackendSettings settings = {};
   // Of any devices: what is another's is left out.
   std::vector<DeviceTuning> tuning = {};

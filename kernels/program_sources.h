@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "core/embedded_file.h"
-#include "kernels/device.h"
 
 namespace reprise {
 
@@ -17,9 +16,5 @@ namespace reprise {
 // What is compiled for DeviceKernel::program: common.cl, then the file, in which a line
 // `#include "rows.cl"` stands for that file. Nothing if there is no such file.
 [[nodiscard]] std::optional<std::string> ProgramSource(std::string_view name);
-
-// The compiler's options for every program on this device, before the launch's own; common.cl
-// builds on these.
-[[nodiscard]] std::string ProgramOptions(const DeviceInfo& info);
 
 }  // namespace reprise

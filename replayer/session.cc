@@ -113,7 +113,8 @@ Status Session::OpenDevice() {
                                                communicator_.local_size()));
   }
   auto device = reprise::OpenDevice(
-      {options.backend, device_index_, options.cache_directory, options.settings, options.tuning});
+      {options.backend, device_index_, options.cache_directory, options.compiled_programs,
+       options.settings, options.tuning});
   if (!device) {
     return reprise::Fail(
         device.error().kind,

@@ -17,6 +17,8 @@ struct CommandContext {
   char** argv = nullptr;
   std::string command_line;     // as typed, for manifests
   std::string cache_directory;  // $XDG_CACHE_HOME/reprise or ~/.cache/reprise; may be empty
+  // share/reprise/programs of the installation; empty where there are none.
+  std::string compiled_programs = {};
   // That work on a command which shares its work (program.cc); of any other this one alone. Known
   // when the command runs.
   Processes* processes = &OneProcess();

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <iterator>
 #include <new>
 #include <string>
@@ -64,6 +65,13 @@ CommandContext ReadContext(int argc, char** argv) {
     context.cache_directory = xdg + "/reprise";
   } else if (const std::string home = Environment("HOME"); !home.empty()) {
     context.cache_directory = home + "/.cache/reprise";
+  }
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const fs::path programs = self.parent_path().parent_path() / "share" / "reprise" / "programs";
+  if (fs::exists(programs, error)) {
+    context.compiled_programs = programs.string();
   }
   return context;
 }

@@ -98,6 +98,7 @@ Result<int> BenchKernels(const CommandContext& context, const BenchKernelsFlags&
   REPRISE_ASSIGN(const auto device, OpenDevice({.backend = flags.backend,
                                                 .index = flags.device_index,
                                                 .cache_directory = context.cache_directory,
+                                                .compiled_programs = context.compiled_programs,
                                                 .settings = std::move(settings),
                                                 .tuning = std::move(tuning)}));
   const std::size_t cases = SelectKernelBenchCases(device->info(), options).size();

@@ -276,6 +276,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   }
   request.command_line = context.command_line;
   request.options.cache_directory = context.cache_directory;
+  request.options.compiled_programs = context.compiled_programs;
   request.options.measured_collectives = MeasuredCollectivesPath(context);
   // From here on each rank watches the others of its host.
   std::optional<RankWatch> watch(std::in_place, FindLaunchedRank(), request.options.watchdog_ns);

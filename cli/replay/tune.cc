@@ -135,6 +135,7 @@ Result<int> Tune(const CommandContext& context, TuneFlags& flags) {
   REPRISE_ASSIGN(const auto device, OpenDevice({.backend = flags.backend,
                                                 .index = flags.device_index,
                                                 .cache_directory = context.cache_directory,
+                                                .compiled_programs = context.compiled_programs,
                                                 .settings = settings}));
   const DeviceInfo& info = device->info();
   if (flags.tune.sizes.empty()) {

@@ -114,13 +114,13 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(DeviceInfo info, std::shared_ptr<CudaContext> context,
              std::unique_ptr<CudaClock> clock, std::shared_ptr<const TorchProvider> torch,
-             const std::string& cache_directory)
+             const DeviceOptions& options)
       : info_(std::move(info)),
         context_(std::move(context)),
         clock_(std::move(clock)),
         torch_(std::move(torch)),
         results_(torch_ == nullptr ? nullptr : std::make_shared<ResultsInUse>(context_)),
-        programs_(context_, info_, cache_directory),
+        programs_(context_, info_, options),
         lowering_(*this, torch_) {
     if (torch_ != nullptr) {
       info_.driver += "; " + torch_->description();
@@ -334,7 +334,7 @@ Result<std::unique_ptr<Device>> OpenCudaDevice(const DeviceOptions& options) {
     REPRISE_ASSIGN(torch, OpenTorch(options.settings.Text(kTorchSetting), options.index));
   }
   auto device = std::make_unique<CudaDevice>(std::move(info), std::move(context), std::move(clock),
-                                             std::move(torch), options.cache_directory);
+                                             std::move(torch), options);
   device->LookForTensorCores();
   return device;
 }

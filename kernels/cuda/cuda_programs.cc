@@ -4,16 +4,17 @@
 
 #include "core/log.h"
 #include "kernels/cuda/ptx_compiler.h"
-#include "kernels/program_sources.h"
+#include "kernels/program_options.h"
 
 namespace reprise {
 
 CudaPrograms::CudaPrograms(std::shared_ptr<CudaContext> context, const DeviceInfo& info,
-                           std::string cache_directory)
+                           const DeviceOptions& options)
     : context_(std::move(context)),
-      compute_capability_(info.compute_capability),
+      target_(PtxTarget(info.compute_capability)),
       device_options_(ProgramOptions(info)),
-      disk_(std::move(cache_directory)) {}
+      compiled_(options.compiled_programs),
+      disk_(options.cache_directory) {}
 
 Device::ProgramStats CudaPrograms::stats() const {
   const std::lock_guard lock(mutex_);
@@ -21,24 +22,20 @@ Device::ProgramStats CudaPrograms::stats() const {
 }
 
 Result<std::string> CudaPrograms::Ptx(const DeviceKernel& kernel) {
-  const auto source = ProgramSource(kernel.program);
-  if (!source) {
-    return UsageError("there is no program " + kernel.program + " in kernels/ops");
-  }
   const std::string options = device_options_ + " " + kernel.options;
-  const std::string key =
-      DiskCache::Key({*source, options, "ptx", std::to_string(compute_capability_)});
-  const auto lock = disk_.Acquire(key);  // other processes compile the same
-  if (const auto stored = disk_.Load(key)) {
+  REPRISE_ASSIGN(const std::string key, PtxKey(kernel.program, options, target_));
+  auto stored = compiled_.Load(key);
+  const auto lock = stored ? std::nullopt : disk_.Acquire(key);  // others may compile the same
+  stored = stored ? std::move(stored) : disk_.Load(key);
+  if (stored) {
     ++stats_.from_disk;
     return std::string(stored->begin(), stored->end());
   }
-  REPRISE_ASSIGN(std::string ptx, CompileToPtx(*source, options, compute_capability_));
+  REPRISE_ASSIGN(std::string ptx, CompileToPtx(kernel.program, options, target_));
   ++stats_.compiled;
-  ptx = PtxTitle(kernel.program, options) + ptx;
   if (disk_.enabled()) {
-    if (const Status stored = disk_.Store(key, {ptx.begin(), ptx.end()}); !stored) {
-      LogWarning(stored.error().message);
+    if (const Status kept = disk_.Store(key, {ptx.begin(), ptx.end()}); !kept) {
+      LogWarning(kept.error().message);
     }
   }
   return ptx;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "kernels/backend.h"
 #include "kernels/cuda/cuda_buffer.h"
 #include "kernels/disk_cache.h"
 
@@ -15,7 +16,7 @@ namespace reprise {
 class CudaPrograms {
  public:
   CudaPrograms(std::shared_ptr<CudaContext> context, const DeviceInfo& info,
-               std::string cache_directory);
+               const DeviceOptions& options);
   // As long as the context. Environment error where it can't be compiled.
   [[nodiscard]] Result<CudaHandle> Function(const DeviceKernel& kernel);
   // The same for all its kernels.
@@ -27,8 +28,9 @@ class CudaPrograms {
   [[nodiscard]] Result<std::string> Ptx(const DeviceKernel& kernel);
 
   const std::shared_ptr<CudaContext> context_;
-  const int compute_capability_;
+  const int target_;
   const std::string device_options_;
+  const DiskCache compiled_;  // in advance
   const DiskCache disk_;
   mutable std::mutex mutex_;
   std::map<std::string, CudaHandle> modules_;  // by program and options

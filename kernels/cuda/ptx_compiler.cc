@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -16,6 +17,8 @@
 #include <vector>
 
 #include "core/text.h"
+#include "kernels/disk_cache.h"
+#include "kernels/program_sources.h"
 
 extern char** environ;
 
@@ -94,6 +97,12 @@ CompilerEnd RunCompiler(const std::vector<std::string>& command, const MemoryFil
   return ended;
 }
 
+std::vector<std::string_view> WordsOf(const std::string& options) {
+  std::vector<std::string_view> words = SplitText(options, ' ');
+  std::erase(words, "");
+  return words;
+}
+
 std::vector<std::string> Command(const char* compiler, const char* library,
                                  const std::string& options, int target) {
   // cl_khr_fp16: clang's header declares vload_half only with it. asm: a keyword of NVIDIA's
@@ -107,23 +116,34 @@ std::vector<std::string> Command(const char* compiler, const char* library,
     command.insert(command.end(), {"-Xclang", word});
   }
   command.insert(command.end(), {"-Dasm=__asm__", "-O3", "-S", "-o", "-"});
-  for (const std::string_view option : SplitText(options, ' ')) {
-    if (!option.empty()) {
-      command.emplace_back(option);
-    }
+  for (const std::string_view option : WordsOf(options)) {
+    command.emplace_back(option);
   }
   command.emplace_back("-");
   return command;
 }
 
-}  // namespace
-
-std::string PtxTitle(const std::string& program, const std::string& options) {
-  return fmt::format("// reprise: {} {}\n", program, options);
+Result<std::string> SourceOf(const std::string& program) {
+  auto source = ProgramSource(program);
+  return source ? Result<std::string>(std::move(*source))
+                : UsageError("there is no program " + program + " in kernels/ops");
 }
 
-Result<std::string> CompileToPtx(const std::string& source, const std::string& options,
-                                 int compute_capability) {
+}  // namespace
+
+int PtxTarget(int compute_capability) {
+  return compute_capability >= kNewestTarget ? kNewestTarget : kOldestTarget;
+}
+
+Result<std::string> PtxKey(const std::string& program, const std::string& options, int target) {
+  REPRISE_ASSIGN(const std::string source, SourceOf(program));
+  return DiskCache::Key(
+      {source, fmt::format("{}", fmt::join(WordsOf(options), " ")), "ptx", std::to_string(target)});
+}
+
+Result<std::string> CompileToPtx(const std::string& program, const std::string& options,
+                                 int target) {
+  REPRISE_ASSIGN(const std::string source, SourceOf(program));
   const auto library = std::ranges::find_if(kLibraries, [](const char* path) {
     std::error_code error;
     return std::filesystem::exists(path, error);
@@ -132,7 +152,6 @@ Result<std::string> CompileToPtx(const std::string& source, const std::string& o
     return EnvironmentError(
         fmt::format("Reprise's own kernels need libclc for this device; {}", kHowToGoOn));
   }
-  const int target = compute_capability >= kNewestTarget ? kNewestTarget : kOldestTarget;
   for (const char* compiler : kCompilers) {
     const MemoryFile in(source);
     const MemoryFile out;
@@ -150,7 +169,7 @@ Result<std::string> CompileToPtx(const std::string& source, const std::string& o
       return EnvironmentError(fmt::format("{} could not compile for this device: {}", compiler,
                                           err.Text().substr(0, kErrorCharacters)));
     }
-    return out.Text();
+    return fmt::format("// reprise: {} {}\n{}", program, options, out.Text());
   }
   return EnvironmentError(
       fmt::format("Reprise's own kernels need clang for this device; {}", kHowToGoOn));

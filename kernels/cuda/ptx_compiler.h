@@ -8,12 +8,16 @@
 
 namespace reprise {
 
-// `options`: as for an OpenCL compiler. `compute_capability`: 80 for 8.0. Environment error where
-// there is no clang or no libclc, or the program does not compile: with the compiler's words.
-[[nodiscard]] Result<std::string> CompileToPtx(const std::string& source,
-                                               const std::string& options, int compute_capability);
+// The one of two versions of PTX that suits devices of a compute capability, 80 for 8.0.
+[[nodiscard]] int PtxTarget(int compute_capability);
 
-// What is put before PTX, so that it says what it was made of.
-[[nodiscard]] std::string PtxTitle(const std::string& program, const std::string& options);
+// A program of kernels/ops. Its first line says what it was made of: "// reprise: PROGRAM OPTIONS".
+// `options`: as for an OpenCL compiler. Environment error where there is no clang or no libclc, or
+// the program does not compile: with the compiler's words.
+[[nodiscard]] Result<std::string> CompileToPtx(const std::string& program,
+                                               const std::string& options, int target);
+// Where a DiskCache has it.
+[[nodiscard]] Result<std::string> PtxKey(const std::string& program, const std::string& options,
+                                         int target);
 
 }  // namespace reprise

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/log.h"
+#include "kernels/program_options.h"
 #include "kernels/program_sources.h"
 
 namespace reprise {

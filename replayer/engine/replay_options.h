@@ -47,6 +47,7 @@ struct ReplayOptions : PlanOptions {
   std::optional<int> device_index;   // absent: by device_map
   DeviceMap device_map;
   std::string cache_directory;
+  std::string compiled_programs;     // DeviceOptions::compiled_programs
   BackendSettings settings;          // of any backends
   std::vector<DeviceTuning> tuning;  // what `reprise tune` measured, of any devices
   std::int64_t watchdog_ns = 60'000'000'000;

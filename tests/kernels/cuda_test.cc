@@ -8,6 +8,7 @@
 
 #include "core/kernel_origin.h"
 #include "kernels/backend.h"
+#include "kernels/call_lowering.h"
 #include "kernels/samples.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/torch_samples.h"

@@ -1,8 +1,10 @@
 // Which programs the kernels launch on a GPU: every pair of a program and its options, with the
 // entries that are launched of it. No GPU and no driver is needed: calls are lowered for devices
 // that are only described.
-//   program_variants DIRECTORY    writes DIRECTORY/<program>, with all that it includes, and
-//                                 DIRECTORY/variants.json; scripts/check_targets compiles them
+//   program_variants DIRECTORY        writes DIRECTORY/<program>, with all that it includes, and
+//                                     DIRECTORY/variants.json; scripts/check_targets compiles them
+//   program_variants DIRECTORY --ptx  compiles them for NVIDIA's GPUs, as the CUDA backend reads
+//                                     them; needs clang and libclc
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,12 +23,15 @@
 #include <vector>
 
 #include "core/json_fields.h"
+#include "core/parallel.h"
 #include "kernels/bench/kernel_bench.h"
-#include "kernels/opencl/program_cache.h"
+#include "kernels/cuda/ptx_compiler.h"
+#include "kernels/disk_cache.h"
 #include "kernels/ops/products/gemm_launch.h"
 #include "kernels/ops/products/gemm_mma.h"
 #include "kernels/ops/products/gemm_tiles.h"
 #include "kernels/program_lowering.h"
+#include "kernels/program_options.h"
 #include "kernels/program_sources.h"
 
 namespace reprise {
@@ -302,14 +307,48 @@ Status WriteVariants(const fs::path& directory) {
   return WriteFile(directory / "variants.json", targets.dump(1) + "\n");
 }
 
+Status StorePtx(const std::string& program, const std::string& options, int target,
+                const DiskCache& cache) {
+  REPRISE_ASSIGN(const std::string key, PtxKey(program, options, target));
+  REPRISE_ASSIGN(const std::string ptx, CompileToPtx(program, options, target));
+  return cache.Store(key, {ptx.begin(), ptx.end()});
+}
+
+// PTX of what calls need with built-in tiles, for NVIDIA's GPUs with and without the tensor cores
+// that gemm_mma.cl is for: share/reprise/programs of an installation.
+Status WritePtx(const fs::path& directory) {
+  const DiskCache cache(directory.string());
+  for (const bool tensor_cores : {true, false}) {
+    DeviceInfo device = Targets().front();
+    device.tensor_cores = tensor_cores;
+    Variants variants(device);
+    REPRISE_TRY(AddCalls(device, variants));
+    REPRISE_TRY(AddProducts(variants));
+    AddProbes(variants);
+    const int target = PtxTarget(tensor_cores ? kMmaCapability : 0);
+    const Json rows = variants.ToJson();
+    std::vector<Status> stored(rows.size());
+    ForEachInParallel(rows.size(), [&](std::size_t i) {
+      const auto options = rows[i]["options"].get<std::string>();
+      stored[i] =
+          StorePtx(rows[i]["program"], ProgramOptions(device) + " " + options, target, cache);
+    });
+    for (const Status& one : stored) {
+      REPRISE_TRY(one);
+    }
+  }
+  return {};
+}
+
 int Main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: program_variants DIRECTORY\n", stderr);
+  const bool ptx = argc == 3 && std::string_view(argv[2]) == "--ptx";
+  if (argc != 2 && !ptx) {
+    std::fputs("usage: program_variants DIRECTORY [--ptx]\n", stderr);
     return 2;
   }
   std::error_code code;
   fs::create_directories(argv[1], code);
-  const Status written = WriteVariants(argv[1]);
+  const Status written = ptx ? WritePtx(argv[1]) : WriteVariants(argv[1]);
   if (!written) {
     std::fprintf(stderr, "program_variants: %s\n", written.error().message.c_str());
     return 4;
