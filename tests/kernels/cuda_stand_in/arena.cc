@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -34,7 +35,7 @@ Allocation* Arena::Allocate(std::size_t bytes, int device, MemoryKind kind) {
     next_ = reinterpret_cast<std::uintptr_t>(at);
     end_ = next_ + reserve;
   }
-  auto* const memory = reinterpret_cast<void*>(next_);
+  auto* const memory = std::bit_cast<void*>(next_);
   if (mprotect(memory, pages, PROT_READ | PROT_WRITE) != 0) {
     return nullptr;
   }

@@ -1,6 +1,7 @@
 // The memory of the stand-in's devices.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,7 +25,7 @@ struct Allocation {
   bool is_freed = false;
   std::shared_ptr<void> buffer;  // what Programs keeps of it
 
-  [[nodiscard]] std::byte* data() const { return reinterpret_cast<std::byte*>(begin); }
+  [[nodiscard]] std::byte* data() const { return std::bit_cast<std::byte*>(begin); }
 };
 
 // Pages of this process, each allocation with a page that cannot be touched behind it. Addresses

@@ -35,6 +35,9 @@ extern "C" {
 // Executes what is queued on the stream (null: the context's default one), and what that waits for.
 // 0, or the error of the context.
 int reprise_stand_in_drain(void* stream);
+// Whether the stream's device may read and write these bytes now: 0, or CUDA_ERROR_ILLEGAL_ADDRESS,
+// which then is the context's error.
+int reprise_stand_in_touch(void* stream, const void* memory, std::size_t bytes);
 // A line of the log for what was computed in the stream's place.
 int reprise_stand_in_log(void* stream, const char* text);
 // Memory of the current device (without a context: the first), page-aligned; null if there is no

@@ -1,4 +1,4 @@
-// The stand-in's driver as tests call it: opened as a backend opens the real one.
+// The stand-ins as tests call them: opened as a backend opens the real ones.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,16 +13,16 @@
 
 namespace cuda_stand_in {
 
-class Driver {
+class OpenedLibrary {
  public:
-  explicit Driver(const char* path) : library_(dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {}
+  explicit OpenedLibrary(const char* path) : library_(dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {}
 
   // Null if the library has no such function.
   template <typename Function>
   Function* Find(const char* name) const {
     return library_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library_, name));
   }
-  // The driver's function `name`, of these arguments.
+  // The library's function `name`, of these arguments.
   template <typename... Arguments>
   int operator()(const char* name, Arguments... arguments) const {
     auto* const function = Find<int(Arguments...)>(name);
@@ -56,8 +56,8 @@ class WithDriver : public testing::Test {
   static int Call(const char* name, Arguments... arguments) {
     return TheDriver()(name, arguments...);
   }
-  static const Driver& TheDriver() {
-    static const Driver driver(STAND_IN_CUDA);
+  static const OpenedLibrary& TheDriver() {
+    static const OpenedLibrary driver(STAND_IN_CUDA);
     return driver;
   }
   // cuInit's code.

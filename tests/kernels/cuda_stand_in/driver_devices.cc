@@ -37,6 +37,7 @@ int CopyText(std::string_view text, char* to, int length) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the driver's names.
 extern "C" {
 
 int cuInit(unsigned flags) {
@@ -172,3 +173,4 @@ int cuCtxSynchronize() {
   return InContext([](Context& context) { return Gpu::Get().RunAll(context); });
 }
 }
+// NOLINTEND(readability-identifier-naming)

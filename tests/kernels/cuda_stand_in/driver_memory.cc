@@ -1,6 +1,7 @@
 // Memory, copies and fills.
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -13,7 +14,7 @@ namespace {
 
 Arena& Memory() { return Gpu::Get().arena(); }
 
-std::byte* At(DevicePointer address) { return reinterpret_cast<std::byte*>(address); }
+std::byte* At(DevicePointer address) { return std::bit_cast<std::byte*>(address); }
 
 // Null if the device has no more.
 Allocation* AllocateOn(Context& context, std::size_t bytes, MemoryKind kind) {
@@ -106,6 +107,7 @@ int Fill(void* stream_handle, DevicePointer to, Element value, std::size_t count
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the driver's names.
 extern "C" {
 
 int cuMemAlloc_v2(DevicePointer* address, std::size_t bytes) {
@@ -201,3 +203,4 @@ void reprise_stand_in_free(void* memory) {
   }
 }
 }
+// NOLINTEND(readability-identifier-naming)

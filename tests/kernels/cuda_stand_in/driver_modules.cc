@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -62,7 +63,7 @@ void TellCompilerError(const std::string& text, unsigned count, const int* optio
     const std::size_t length = std::min(text.size(), bytes - 1);
     std::memcpy(log, text.data(), length);
     log[length] = '\0';
-    values[place] = reinterpret_cast<void*>(length);
+    values[place] = std::bit_cast<void*>(length);
   }
 }
 
@@ -108,6 +109,7 @@ std::string Launch(const Function& function, const Grid& grid,
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the driver's names.
 extern "C" {
 
 int cuModuleLoadDataEx(void** handle, const void* image, unsigned count, int* options,
@@ -215,3 +217,4 @@ int cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid
   });
 }
 }
+// NOLINTEND(readability-identifier-naming)

@@ -20,6 +20,25 @@ int WithEvent(void* handle, Body&& body) {
   });
 }
 
+// `body(stream)` for whoever computes in a stream's place, without a current context: a stream of
+// any; null is the default one of the current context, else of the first.
+template <typename Body>
+int OnStream(void* handle, Body&& body) {
+  return Enter([&]() -> int {
+    Gpu& gpu = Gpu::Get();
+    Context* const current = CurrentContext();
+    if (handle == nullptr) {
+      return body((current == nullptr ? gpu.context(0) : *current).default_stream);
+    }
+    for (int device = 0; device < gpu.device_count(); ++device) {
+      if (Stream* const stream = Gpu::StreamOf(gpu.context(device), handle)) {
+        return body(*stream);
+      }
+    }
+    return Gpu::Refuse(kInvalidHandle, "no stream, or a destroyed one");
+  });
+}
+
 bool HasRun(const Event& event) { return event.last == nullptr || event.last->has_run; }
 
 template <typename Owned>
@@ -29,6 +48,7 @@ void Erase(std::set<std::unique_ptr<Owned>>& owned, const Owned* one) {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the driver's names.
 extern "C" {
 
 int cuStreamCreate(void** handle, unsigned flags) {
@@ -148,32 +168,24 @@ int cuEventDestroy_v2(void* handle) {
 }
 
 int reprise_stand_in_drain(void* handle) {
-  const std::lock_guard lock(Gpu::Lock());
-  if (!Gpu::Get().is_initialized()) {
-    return kNotInitialized;
-  }
-  // Whoever computes on a stream needs no current context: of all contexts.
-  Gpu& gpu = Gpu::Get();
-  Context* const current = CurrentContext();
-  if (handle == nullptr) {
-    return gpu.RunAll((current == nullptr ? gpu.context(0) : *current).default_stream);
-  }
-  for (int device = 0; device < gpu.device_count(); ++device) {
-    if (Stream* const stream = Gpu::StreamOf(gpu.context(device), handle)) {
-      return gpu.RunAll(*stream);
+  return OnStream(handle, [](Stream& stream) { return Gpu::Get().RunAll(stream); });
+}
+
+int reprise_stand_in_touch(void* handle, const void* memory, std::size_t bytes) {
+  return OnStream(handle, [&](Stream& stream) -> int {
+    Context& context = *stream.context;
+    const std::string why =
+        Gpu::Get().arena().WhyNot(reinterpret_cast<std::uintptr_t>(memory), bytes, context.device);
+    if (!why.empty() && context.error == kOk) {
+      context.error = Gpu::Refuse(kIllegalAddress, "an operator of PyTorch's: " + why);
     }
-  }
-  return Gpu::Refuse(kInvalidHandle, "PyTorch is given no stream, or a destroyed one");
+    return context.error;
+  });
 }
 
 int reprise_stand_in_log(void* handle, const char* text) {
-  const std::lock_guard lock(Gpu::Lock());
-  Gpu& gpu = Gpu::Get();
-  for (int device = 0; device < gpu.device_count(); ++device) {
-    if (const Stream* const stream = Gpu::StreamOf(gpu.context(device), handle)) {
-      return LogOperation(stream->number, text), kOk;
-    }
-  }
-  return kInvalidHandle;
+  return OnStream(handle,
+                  [&](const Stream& stream) { return LogOperation(stream.number, text), kOk; });
 }
 }
+// NOLINTEND(readability-identifier-naming)

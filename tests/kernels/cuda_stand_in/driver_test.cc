@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -176,7 +177,7 @@ TEST_F(CudaStandIn, FailsWhereItIsAskedTo) {
 }
 
 TEST(CudaStandInIncomplete, LacksAFunction) {
-  const Driver incomplete(STAND_IN_CUDA_INCOMPLETE);
+  const OpenedLibrary incomplete(STAND_IN_CUDA_INCOMPLETE);
   EXPECT_NE(incomplete.Find<int(unsigned)>("cuInit"), nullptr);
   EXPECT_EQ(incomplete.Find<int(float*, void*, void*)>("cuEventElapsedTime"), nullptr);
 }
@@ -266,7 +267,7 @@ TEST_F(CudaStandInKernels, RefuseWhatIsNoProgramOrNoFunction) {
   EXPECT_EQ(Load("fill.cl", "no_type", module), kInvalidPtx);
   std::array<char, 512> log{};
   std::array<int, 2> options = {kJitErrorLog, kJitErrorLogBytes};
-  std::array<void*, 2> values = {log.data(), reinterpret_cast<void*>(log.size())};
+  std::array<void*, 2> values = {log.data(), std::bit_cast<void*>(log.size())};
   EXPECT_EQ(Call("cuModuleLoadDataEx", &module, static_cast<const void*>(".version 8.0\n"), 2U,
                  options.data(), values.data()),
             kInvalidPtx);
