@@ -12,8 +12,8 @@
 // context is released for the last time.
 //
 // Kernels: a module is text whose first line is `// reprise: PROGRAM OPTIONS`; the rest is not
-// read. It is compiled from kernels/ops, with just those options. Pointers are to the start of an
-// allocation, or into a result of PyTorch's.
+// read. It is compiled from kernels/ops, with just those options, and tensor cores are emulated.
+// Pointers are to the start of an allocation, or into a result of PyTorch's.
 //
 // Environment, read by cuInit; the log's file whenever it is written to:
 //

@@ -6,7 +6,9 @@
 
 #include <cstring>
 #include <optional>
+#include <regex>
 
+#include "kernels/ops/products/gemm_mma.h"
 #include "kernels/program_sources.h"
 
 namespace cuda_stand_in {
@@ -93,51 +95,41 @@ std::string TypeOf(cl_kernel kernel, cl_uint argument) {
   return name.data();
 }
 
-// Bytes of the types that are passed by value; OpenCL C says those of its own (6.1.1).
-class TypeSizes {
- public:
-  // The size is asked for, by AskAll.
-  void Want(const std::string& type) { sizes_.try_emplace(type, 0); }
-  std::size_t Of(const std::string& type) const { return sizes_.at(type); }
+constexpr std::string_view kSizePrefix = "stand_in_size_of_";
 
-  // The compiler says it: a work-group size that a kernel requires is a constant expression. Other
-  // kernels become functions that nothing calls, which cost no time.
-  bool AskAll(const std::string& source, const std::string& options, std::string& why) {
-    std::string text = "#define __kernel static\n" + source + "\n#undef __kernel\n";
-    std::map<std::string, std::string> kernels;
-    for (const auto& [type, size] : sizes_) {
-      if (size == 0) {
-        const std::string name = fmt::format("stand_in_size_{}", kernels.size());
-        text += fmt::format(
-            "__kernel __attribute__((reqd_work_group_size(sizeof({}), 1, 1))) void {}(void) {{}}\n",
-            type, name);
-        kernels[name] = type;
+// The source with a kernel behind each struct, which says the struct's size: a work-group size that
+// a kernel requires is a constant expression, so that it need not run. On the line of the struct's
+// end, because of the lines that messages name and of conditional parts.
+std::string WithSizes(const std::string& source) {
+  static const std::regex end_of_struct("\\n\\} (\\w+);");
+  return std::regex_replace(
+      source, end_of_struct,
+      fmt::format("$& __kernel __attribute__((reqd_work_group_size(sizeof($1), 1, 1))) void "
+                  "{}$1(void) {{}}",
+                  kSizePrefix));
+}
+
+std::size_t SizeSaidBy(cl_kernel kernel) {
+  std::array<std::size_t, 3> required{};
+  clGetKernelWorkGroupInfo(kernel, TheOpenCl().device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                           sizeof(required), required.data(), nullptr);
+  return required[0];
+}
+
+// Of a number: the only size that OpenCL takes. 0 if it takes several.
+std::size_t SizeOfNumber(cl_kernel kernel, cl_uint argument) {
+  const std::array<std::byte, 8> zero{};
+  std::size_t size = 0;
+  for (const std::size_t bytes : {1, 2, 4, 8}) {
+    if (clSetKernelArg(kernel, argument, bytes, zero.data()) == CL_SUCCESS) {
+      if (size != 0) {
+        return 0;
       }
+      size = bytes;
     }
-    if (kernels.empty()) {
-      return true;
-    }
-    cl_program program = Build(text, options, why);
-    if (program == nullptr) {
-      why = "sizes of arguments: " + why;
-      return false;
-    }
-    for (cl_kernel kernel : KernelsOf(program)) {
-      std::array<std::size_t, 3> required{};
-      clGetKernelWorkGroupInfo(kernel, TheOpenCl().device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-                               sizeof(required), required.data(), nullptr);
-      sizes_[kernels[NameOf(kernel)]] = required[0];
-      clReleaseKernel(kernel);
-    }
-    clReleaseProgram(program);
-    return true;
   }
-
- private:
-  std::map<std::string, std::size_t> sizes_ = {
-      {"char", 1}, {"uchar", 1}, {"short", 2}, {"ushort", 2}, {"int", 4},
-      {"uint", 4}, {"float", 4}, {"long", 8},  {"ulong", 8},  {"double", 8}};
-};
+  return size;
+}
 
 bool IsPointer(cl_kernel kernel, cl_uint argument) {
   cl_kernel_arg_address_qualifier space = CL_KERNEL_ARG_ADDRESS_PRIVATE;
@@ -152,12 +144,23 @@ cl_uint CountArguments(cl_kernel kernel) {
   return count;
 }
 
-Function Describe(cl_kernel kernel, Module& module, const TypeSizes& sizes) {
+// Nothing if the size of an argument is not known.
+std::optional<Function> Describe(cl_kernel kernel, Module& module,
+                                 const std::map<std::string, std::size_t>& structs,
+                                 std::string& why) {
   Function made{.module = &module, .name = NameOf(kernel), .kernel = kernel};
   for (cl_uint a = 0; a < CountArguments(kernel); ++a) {
     const bool is_pointer = IsPointer(kernel, a);
-    made.arguments.push_back(
-        {is_pointer, is_pointer ? sizeof(void*) : sizes.Of(TypeOf(kernel, a))});
+    const auto it = structs.find(TypeOf(kernel, a));
+    const std::size_t number = it == structs.end() && !is_pointer ? SizeOfNumber(kernel, a) : 0;
+    made.arguments.push_back({is_pointer, is_pointer            ? sizeof(void*)
+                                          : it == structs.end() ? number
+                                                                : it->second});
+    if (made.arguments.back().bytes == 0) {
+      why = fmt::format("kernel {}, argument {}: the size of {} is not known", made.name, a,
+                        TypeOf(kernel, a));
+      return std::nullopt;
+    }
   }
   cl_ulong bytes = 0;
   clGetKernelWorkGroupInfo(kernel, TheOpenCl().device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(bytes),
@@ -212,9 +215,7 @@ std::string Bind(std::uintptr_t address, int device, Arena& arena, std::shared_p
 }  // namespace
 
 Module::~Module() {
-  for (auto& [name, function] : functions) {
-    clReleaseKernel(static_cast<cl_kernel>(function.kernel));
-  }
+  kernels.clear();
   if (program != nullptr) {
     clReleaseProgram(static_cast<cl_program>(program));
   }
@@ -238,26 +239,33 @@ std::unique_ptr<Module> LoadModule(std::string_view image, std::string& why) {
     why = "no OpenCL CPU device; the stand-in needs one (pocl-opencl-icd)";
     return nullptr;
   }
+  // What tensor cores do in PTX, no CPU does.
+  const std::string emulated = name == "gemm_mma.cl" ? reprise::kMmaEmulated : "";
   auto made = std::make_unique<Module>();
-  cl_program program = Build(*source, options, why);
-  if (program == nullptr) {
+  made->program = Build(WithSizes(*source), options + emulated, why);
+  if (made->program == nullptr) {
     return nullptr;
   }
-  made->program = program;
-  const std::vector<cl_kernel> kernels = KernelsOf(program);
-  TypeSizes sizes;
-  for (cl_kernel kernel : kernels) {
-    for (cl_uint a = 0; a < CountArguments(kernel); ++a) {
-      if (!IsPointer(kernel, a)) {
-        sizes.Want(TypeOf(kernel, a));
-      }
+  std::map<std::string, std::size_t> structs;
+  std::map<std::string, cl_kernel> kernels;
+  for (cl_kernel kernel : KernelsOf(static_cast<cl_program>(made->program))) {
+    const std::string entry = NameOf(kernel);
+    made->kernels.emplace_back(kernel,
+                               [](void* of) { clReleaseKernel(static_cast<cl_kernel>(of)); });
+    if (entry.starts_with(kSizePrefix)) {
+      structs[entry.substr(kSizePrefix.size())] = SizeSaidBy(kernel);
+    } else {
+      kernels[entry] = kernel;
     }
   }
-  const bool known = sizes.AskAll(*source, options, why);
-  for (cl_kernel kernel : kernels) {
-    made->functions.emplace(NameOf(kernel), Describe(kernel, *made, sizes));
+  for (const auto& [entry, kernel] : kernels) {
+    std::optional<Function> function = Describe(kernel, *made, structs, why);
+    if (!function) {
+      return nullptr;
+    }
+    made->functions.emplace(entry, std::move(*function));
   }
-  return known ? std::move(made) : nullptr;
+  return made;
 }
 
 std::string RunKernel(const Function& function, const Grid& grid,

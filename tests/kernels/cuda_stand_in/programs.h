@@ -39,7 +39,8 @@ struct Module {
   Module& operator=(const Module&) = delete;
   ~Module();
 
-  void* program = nullptr;  // cl_program
+  void* program = nullptr;                     // cl_program
+  std::vector<std::shared_ptr<void>> kernels;  // cl_kernel
   std::map<std::string, Function> functions;
 };
 
