@@ -97,16 +97,16 @@ std::string TypeOf(cl_kernel kernel, cl_uint argument) {
 
 constexpr std::string_view kSizePrefix = "stand_in_size_of_";
 
-// The source with a kernel behind each struct, which says the struct's size: a work-group size that
-// a kernel requires is a constant expression, so that it need not run. On the line of the struct's
-// end, because of the lines that messages name and of conditional parts.
+// The source with a kernel behind each struct, and each other type with a capital, which says the
+// type's size: a work-group size that a kernel requires is a constant expression, so that it need
+// not run. On the line of the type's end, because of the lines that messages name and of
+// conditional parts.
 std::string WithSizes(const std::string& source) {
-  static const std::regex end_of_struct("\\n\\} (\\w+);");
-  return std::regex_replace(
-      source, end_of_struct,
-      fmt::format("$& __kernel __attribute__((reqd_work_group_size(sizeof($1), 1, 1))) void "
-                  "{}$1(void) {{}}",
-                  kSizePrefix));
+  static const std::regex end_of_type("\\n(\\}|typedef [^{};\\n]*) ([A-Z]\\w*);");
+  const std::string kernel = fmt::format(
+      "$& __kernel __attribute__((reqd_work_group_size(sizeof($2), 1, 1))) void {}$2(void) {{}}",
+      kSizePrefix);
+  return std::regex_replace(source, end_of_type, kernel);
 }
 
 std::size_t SizeSaidBy(cl_kernel kernel) {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "core/operator_table.h"
-#include "kernels/host/torch_operators.h"
+#include "kernels/torch/torch_operators.h"
 #include "tests/kernels/cuda_stand_in/torch_stand_in.h"
 
 using namespace torch_stand_in;  // NOLINT(google-build-using-namespace)
@@ -43,7 +43,7 @@ const reprise::TorchOperator* OperatorOf(const std::string& name, const std::str
     for (const reprise::OperatorRow& row : reprise::OperatorRows()) {
       for (reprise::TorchOperator& op : reprise::ParseTorchSignature(row.name, row.signature)
                                             .value_or(std::vector<reprise::TorchOperator>())) {
-        if (op.form == reprise::TorchForm::kDispatched) {
+        if (op.form == reprise::TorchForm::kDispatched && op.device != "cpu") {
           by_name.emplace(op.name + "." + op.overload, std::move(op));
         }
       }
@@ -65,7 +65,7 @@ std::vector<void*> TensorsOf(const reprise::TorchOperator& op, const Word* stack
       continue;
     }
     const Word word = optional ? *std::bit_cast<const Word*>(*stack) : *stack;
-    if (kind == 'T') {
+    if (kind == 'T' || kind == 'N') {
       tensors.push_back(HandleOf(word));
     } else if (kind == 'L') {
       for (const Word element : TakeList(word)) {
@@ -152,6 +152,10 @@ int aoti_torch_new_tensor_handle(void* from, void** made) {
   const int code = CallReal("aoti_torch_new_tensor_handle", from, made);
   return code == 0 ? (Track(*made, Find(from)), 0) : code;
 }
+int aoti_torch_new_uninitialized_tensor(void** made) {
+  const int code = CallReal("aoti_torch_new_uninitialized_tensor", made);
+  return code == 0 ? (Track(*made, {}), 0) : code;
+}
 int aoti_torch_delete_tensor_object(void* handle) {
   const Tracked last = Find(handle);  // its memory outlives the tensor
   Forget(handle);
@@ -218,8 +222,10 @@ int torch_call_dispatcher(const char* name, const char* overload, std::uint64_t*
     return Fail(fmt::format("no row of core/operators has a signature of {}.{}", name, overload));
   }
   std::vector<void**> results;
-  for (std::size_t i = 0; i < op->results; ++i) {
-    results.push_back(reinterpret_cast<void**>(stack + i));
+  for (std::size_t i = 0; i < op->results.size(); ++i) {
+    if (op->results[i] == 'T') {
+      results.push_back(reinterpret_cast<void**>(stack + i));
+    }
   }
   return Run(
       {.name = name, .tensors = TensorsOf(*op, stack), .takes_tensors = true},

@@ -34,10 +34,14 @@ bool CommonDevice(const Call& call, int& device) {
   bool has_cpu = false;
   for (void* const tensor : call.tensors) {
     const int found = Find(tensor).device;
-    std::int64_t dim = 0;
     if (found == kCpuDevice) {
-      // PyTorch takes a CPU tensor without dimensions for a number.
-      has_cpu = has_cpu || (CallReal("aoti_torch_get_dim", tensor, &dim) == 0 && dim > 0);
+      // PyTorch takes a CPU tensor without dimensions for a number; one that is not defined is
+      // none.
+      bool is_defined = false;
+      std::int64_t dim = 0;
+      has_cpu =
+          has_cpu || (CallReal("aoti_torch_is_defined", tensor, &is_defined) == 0 && is_defined &&
+                      CallReal("aoti_torch_get_dim", tensor, &dim) == 0 && dim > 0);
     } else if (device != kCpuDevice && device != found) {
       return Fail(fmt::format("Expected all tensors to be on the same device, but found at least "
                               "two devices, cuda:{} and cuda:{}!",

@@ -1,5 +1,5 @@
 // A libtorch_cuda.so for tests without a GPU: the C interface of PyTorch's library
-// (kernels/host/torch_library.h) with tensors "on" the devices of libcuda.so.1's stand-in, which
+// (kernels/torch/torch_library.h) with tensors "on" the devices of libcuda.so.1's stand-in, which
 // must be loaded before. It computes by the real libtorch_cpu.so.
 //
 // An operator runs at once, behind what is queued on the current stream (the innermost guard's;
