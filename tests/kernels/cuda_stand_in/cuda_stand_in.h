@@ -41,8 +41,9 @@ int reprise_stand_in_touch(void* stream, const void* memory, std::size_t bytes);
 // A line of the log for what was computed in the stream's place.
 int reprise_stand_in_log(void* stream, const char* text);
 // Memory of the current device (without a context: the first), page-aligned; null if there is no
-// more. Freeing does not wait for queued work: the memory is lost at once, so that work that still
-// needs it fails.
+// more. It is lost when the stream that it was made on comes to where it was freed, as PyTorch's
+// allocator gives it to that stream's next result: work of another stream that still needs it
+// fails.
 void* reprise_stand_in_alloc(std::size_t bytes);
-void reprise_stand_in_free(void* memory);
+void reprise_stand_in_free(void* stream, void* memory);
 }

@@ -193,14 +193,27 @@ void* reprise_stand_in_alloc(std::size_t bytes) {
   return made == nullptr ? nullptr : made->data();
 }
 
-void reprise_stand_in_free(void* memory) {
+void reprise_stand_in_free(void* handle, void* memory) {
   const std::lock_guard lock(Gpu::Lock());
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
   const Allocation* found = Memory().Find(address);
   // It may be gone with its context already.
-  if (found != nullptr && !found->is_freed && found->kind == MemoryKind::kResult) {
-    Memory().Free(found->begin);
+  if (found == nullptr || found->is_freed || found->kind != MemoryKind::kResult) {
+    return;
   }
+  Context& context = Gpu::Get().context(found->device);
+  Stream* const stream = Gpu::StreamOf(context, handle);
+  if (stream == nullptr || context.error != kOk) {
+    Memory().Free(address);
+    return;
+  }
+  (void)Gpu::Get().Enqueue(*stream, {.run = [address](Stream&) -> std::string {
+                             const Allocation* at = Memory().Find(address);
+                             if (at != nullptr && !at->is_freed) {
+                               Memory().Free(address);
+                             }
+                             return "";
+                           }});
 }
 }
 // NOLINTEND(readability-identifier-naming)

@@ -21,12 +21,15 @@ Handles& TheHandles() {
   return handles;
 }
 
-// Null without memory.
-std::shared_ptr<void> NewMemory(std::int64_t bytes) {
+// For a result on the stream. Null without memory.
+std::shared_ptr<void> NewMemory(std::int64_t bytes, void* stream) {
   auto* const allocate = DriverFunction<void*(std::size_t)>("reprise_stand_in_alloc");
-  auto* const free_memory = DriverFunction<void(void*)>("reprise_stand_in_free");
+  auto* const free_memory = DriverFunction<void(void*, void*)>("reprise_stand_in_free");
   void* const memory = allocate == nullptr || free_memory == nullptr ? nullptr : allocate(bytes);
-  return memory == nullptr ? nullptr : std::shared_ptr<void>(memory, free_memory);
+  return memory == nullptr ? nullptr
+                           : std::shared_ptr<void>(memory, [free_memory, stream](void* freed) {
+                               free_memory(stream, freed);
+                             });
 }
 
 }  // namespace
@@ -75,7 +78,7 @@ int Move(void** handle, int device, bool with_values) {
     Track(*handle, {device, nullptr});
     return 0;
   }
-  const std::shared_ptr<void> memory = NewMemory(from.bytes);
+  const std::shared_ptr<void> memory = NewMemory(from.bytes, CurrentStream(device));
   if (memory == nullptr) {
     return Fail(fmt::format("CUDA out of memory: {} bytes", from.bytes));
   }
