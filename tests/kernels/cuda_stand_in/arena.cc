@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -47,8 +48,15 @@ Allocation* Arena::Allocate(std::size_t bytes, int device, MemoryKind kind) {
   return &made;
 }
 
-void Arena::Free(std::uintptr_t begin) {
+bool Arena::Free(std::uintptr_t begin) {
   Allocation& freed = allocations_.at(begin);
+  const bool is_whole = std::all_of(freed.data() + freed.bytes, freed.data() + PagesOf(freed.bytes),
+                                    [](std::byte one) { return one == std::byte{kPoison}; });
+  if (!is_whole) {
+    fmt::print(stderr,
+               "stand-in GPU: something was written behind the allocation {:#x}, {} bytes\n", begin,
+               freed.bytes);
+  }
   freed.is_freed = true;
   used_bytes_[freed.device] -= freed.kind == MemoryKind::kHost ? 0 : freed.bytes;
   freed.buffer.reset();
@@ -56,6 +64,7 @@ void Arena::Free(std::uintptr_t begin) {
   readable_.push_back(begin);
   readable_bytes_ += PagesOf(freed.bytes);
   Forget();
+  return is_whole;
 }
 
 void Arena::Forget() {

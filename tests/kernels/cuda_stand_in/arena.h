@@ -36,8 +36,8 @@ class Arena {
 
   // Null where the process gets no more memory.
   Allocation* Allocate(std::size_t bytes, int device, MemoryKind kind);
-  // `begin` of a live allocation.
-  void Free(std::uintptr_t begin);
+  // `begin` of a live allocation. False, with a line on stderr, if something was written behind it.
+  bool Free(std::uintptr_t begin);
   // All of a device.
   void FreeAll(int device);
 

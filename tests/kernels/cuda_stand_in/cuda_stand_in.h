@@ -2,6 +2,9 @@
 // kernels by OpenCL's CPU device (PoCL). It refuses what a GPU's driver refuses, says why on
 // stderr, and runs work as late as a driver may.
 //
+// LD_LIBRARY_PATH=build/tests/cuda_stand_in makes it the one that is opened by name;
+// …/incomplete there has one without cuEventElapsedTime.
+//
 // Streams: work is queued. It is executed when somebody waits for it or asks after it: in order
 // within a stream, and a wait for an event first executes that event's stream up to the record.
 // Asking after work that has not run executes it and answers "not ready", as the first question to
@@ -9,7 +12,7 @@
 //
 // Memory: 0xA5 when it is allocated and when it is freed. Freed addresses are not given out again.
 // Work that touches freed or unknown memory is CUDA_ERROR_ILLEGAL_ADDRESS, which stays until the
-// context is released for the last time.
+// context is released for the last time. So is freeing memory behind which something was written.
 //
 // Kernels: a module is text whose first line is `// reprise: PROGRAM OPTIONS`; the rest is not
 // read. It is compiled from kernels/ops, with just those options, and tensor cores are emulated.

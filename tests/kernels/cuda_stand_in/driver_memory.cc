@@ -32,11 +32,13 @@ int FreeOf(std::uintptr_t address, MemoryKind kind) {
         found->device != context.device) {
       return Gpu::Refuse(
           kInvalidValue,
-          fmt::format("{:#x} is freed, and is no allocation of the current context", address));
+          fmt::format("{:#x} is to be freed, and is no live allocation of the current context",
+                      address));
     }
     const Code failed = Gpu::Get().RunAll(context);
-    Memory().Free(address);
-    return failed;
+    // A GPU would not see it; nobody else would, either.
+    context.error = Memory().Free(address) || failed != kOk ? failed : kIllegalAddress;
+    return context.error;
   });
 }
 

@@ -176,6 +176,44 @@ TEST_F(CudaStandIn, FailsWhereItIsAskedTo) {
   EXPECT_EQ(Call("cuMemAlloc_v2", &address, free_bytes + 1), kOutOfMemory);
 }
 
+// In a process of its own: the number of devices is read once.
+TEST_F(CudaStandIn, KeepsDevicesApart) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto use_both = [] {
+    const DevicePointer first = NewMemory(4);
+    void* context = nullptr;
+    EXPECT_EQ(Call("cuDevicePrimaryCtxRetain", &context, 1), kOk);
+    EXPECT_EQ(Call("cuCtxSetCurrent", context), kOk);
+    void* const stream = NewStream();
+    const DevicePointer second = NewMemory(4);
+    EXPECT_EQ(Call("cuMemsetD32Async", second, 1U, std::size_t{1}, stream), kOk);
+    EXPECT_EQ(Synchronize(stream), kOk);
+    EXPECT_EQ(Call("cuMemsetD32Async", first, 1U, std::size_t{1}, stream), kOk);
+    EXPECT_EQ(Synchronize(stream), kIllegalAddress);
+    std::_Exit(HasFailure() ? 1 : 0);
+  };
+  setenv("REPRISE_STAND_IN_DEVICES", "2", 1);
+  EXPECT_EXIT(use_both(), testing::ExitedWithCode(0), "memory of device 0, and this is device 1");
+  unsetenv("REPRISE_STAND_IN_DEVICES");
+}
+
+TEST_F(CudaStandIn, SeesWhatWasWrittenBehindAnAllocation) {
+  const DevicePointer address = NewMemory(100);
+  *std::bit_cast<char*>(address + 100) = 1;
+  EXPECT_EQ(Call("cuMemFree_v2", address), kIllegalAddress);
+}
+
+TEST_F(CudaStandIn, RunsWhatIsQueuedBeforeMemoryIsFreed) {
+  void* const stream = NewStream();
+  const DevicePointer address = NewMemory(4);
+  std::uint32_t value = 0;
+  ASSERT_EQ(Call("cuMemsetD32Async", address, 5U, std::size_t{1}, stream), kOk);
+  ASSERT_EQ(Download(&value, address, 4, stream), kOk);
+  EXPECT_EQ(value, 0U);
+  ASSERT_EQ(Call("cuMemFree_v2", address), kOk);
+  EXPECT_EQ(value, 5U);
+}
+
 TEST(CudaStandInIncomplete, LacksAFunction) {
   const OpenedLibrary incomplete(STAND_IN_CUDA_INCOMPLETE);
   EXPECT_NE(incomplete.Find<int(unsigned)>("cuInit"), nullptr);
