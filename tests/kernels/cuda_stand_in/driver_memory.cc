@@ -210,12 +210,12 @@ void reprise_stand_in_free(void* handle, void* memory) {
     return;
   }
   (void)Gpu::Get().Enqueue(*stream, {.run = [address](Stream&) -> std::string {
-                             const Allocation* at = Memory().Find(address);
-                             if (at != nullptr && !at->is_freed) {
-                               Memory().Free(address);
-                             }
-                             return "";
-                           }});
+    const Allocation* at = Memory().Find(address);
+    if (at != nullptr && !at->is_freed) {
+      Memory().Free(address);
+    }
+    return "";
+  }});
 }
 }
 // NOLINTEND(readability-identifier-naming)
