@@ -3,9 +3,9 @@
 // must be loaded before. It computes by the real libtorch_cpu.so.
 //
 // An operator runs at once, behind what is queued on the current stream (the innermost guard's;
-// else the default one). Its new results lie in that device's memory, which is lost with the last
-// handle. A CPU tensor beside one of a device is refused, but for one without dimensions. Operators
-// are those of core/operators that have a signature.
+// else the default one). Its new results lie in that device's memory, which is lost behind that
+// stream's work when the last handle goes. A CPU tensor beside one of a device is refused, but for
+// one without dimensions. Operators are those of core/operators that have a signature.
 //
 // Environment:
 //   REPRISE_TORCH=FILE                 the real libtorch_cpu.so; read once
