@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_clock.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,6 +14,7 @@ constexpr std::int64_t kRefreshAfterNs = 1'000'000'000;
 constexpr double kNsPerMs = 1e6;
 // Of events' times (cuEventElapsedTime).
 constexpr std::int64_t kEventResolutionNs = 500;
+constexpr double kFloatError = 1.0 / (1 << 24);
 
 }  // namespace
 
@@ -59,7 +61,9 @@ Result<std::int64_t> CudaClock::HostNs(CudaHandle event) const {
   float ms = 0;
   REPRISE_TRY(context_->Check(context_->Use().elapsed_ms(&ms, reference_.event, event),
                               "reading an event's time"));
-  return reference_.host_ns + std::llround(static_cast<double>(ms) * kNsPerMs);
+  const double since_ns = static_cast<double>(ms) * kNsPerMs;
+  longest_ns_ = std::max(longest_ns_, std::abs(since_ns));
+  return reference_.host_ns + std::llround(since_ns);
 }
 
 Status CudaClock::Refresh() {
@@ -75,7 +79,7 @@ Status CudaClock::Refresh() {
 
 std::int64_t CudaClock::uncertainty_ns() const {
   const std::lock_guard lock(mutex_);
-  return reference_.uncertainty_ns + kEventResolutionNs;
+  return reference_.uncertainty_ns + kEventResolutionNs + std::llround(longest_ns_ * kFloatError);
 }
 
 }  // namespace reprise

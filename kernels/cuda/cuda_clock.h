@@ -20,8 +20,10 @@ class CudaClock {
   CudaClock& operator=(const CudaClock&) = delete;
   // Of an event that is done.
   [[nodiscard]] Result<std::int64_t> HostNs(CudaHandle event) const;
-  // Takes a new reference if the last is older than a second: float32 is exact to 0.06 µs then.
+  // Takes a new reference if the last is older than a second: float32 is exact to 0.06 µs then. For
+  // events that are recorded after.
   [[nodiscard]] Status Refresh();
+  // Of all times so far.
   [[nodiscard]] std::int64_t uncertainty_ns() const;
 
  private:
@@ -39,6 +41,7 @@ class CudaClock {
   const CudaHandle stream_;  // used for nothing else
   mutable std::mutex mutex_;
   Reference reference_;
+  mutable double longest_ns_ = 0;  // from a reference to an event
 };
 
 }  // namespace reprise

@@ -140,6 +140,7 @@ class CudaDevice final : public Device {
   }
   [[nodiscard]] CudaPrepared Prepare(const Launch& launch) override;
   [[nodiscard]] Status Compile(std::span<const Launch> launches) override;
+  void BeginIteration(std::int64_t /*page_faults*/) override;
   [[nodiscard]] std::int64_t clock_uncertainty_ns() const override {
     return clock_->uncertainty_ns();
   }
@@ -172,6 +173,12 @@ Result<std::unique_ptr<HostMemory>> CudaDevice::AllocateHost(std::int64_t bytes)
   const std::span<std::byte> at(static_cast<std::byte*>(first), size);
   std::ranges::fill(at, std::byte{0});
   return std::make_unique<CudaHostMemory>(context_, at);
+}
+
+void CudaDevice::BeginIteration(std::int64_t /*page_faults*/) {
+  if (const Status refreshed = clock_->Refresh(); !refreshed) {
+    LogWarning(refreshed.error().message);  // the next command fails, too
+  }
 }
 
 void CudaDevice::LookForTensorCores() {

@@ -256,7 +256,6 @@ Status CudaStream::Harvest(std::size_t keep) {
 
 Result<std::vector<Stream::Times>> CudaStream::TakeTimes() {
   REPRISE_TRY(Harvest(0));
-  REPRISE_TRY(clock_.Refresh());
   return std::exchange(times_, {});
 }
 
