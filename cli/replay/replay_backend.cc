@@ -88,11 +88,12 @@ std::vector<BackendDevices> LookForDevices() {
   return found;
 }
 
-// What was looked for without being told, of a backend that was not chosen.
+// What was looked for without being told, for a GPU that was not chosen.
 void DropUnused(const Backend& backend, const BackendSettings& given, BackendSettings& settings) {
   for (const std::unique_ptr<Backend>& other : Backends()) {
     for (const BackendSetting& setting : other->settings()) {
-      if (setting.is_looked_for && !given.Has(setting.name) && !HasSetting(backend, setting.name)) {
+      if (setting.is_looked_for && !given.Has(setting.name) &&
+          (backend.is_always_there() || !HasSetting(backend, setting.name))) {
         settings.Set(std::string(setting.name), "");
       }
     }

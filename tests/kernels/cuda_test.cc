@@ -1,5 +1,6 @@
 // The CUDA backend with PyTorch's operators: on a GPU, or on the stand-ins for its driver and for
-// PyTorch (tests/kernels/cuda_stand_in). REPRISE_TORCH_CUDA names libtorch_cuda.so.
+// PyTorch (tests/kernels/cuda_stand_in). REPRISE_TORCH_CUDA names libtorch_cuda.so, REPRISE_TORCH
+// the libtorch_cpu.so that belongs to it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,8 +55,8 @@ class CudaWithTorch : public testing::Test {
       REPRISE_SKIP("cuda", why);
     }
     const char* library = std::getenv("REPRISE_TORCH_CUDA");
-    if (library == nullptr) {
-      REPRISE_SKIP("torch", "REPRISE_TORCH_CUDA is not set");
+    if (library == nullptr || std::getenv("REPRISE_TORCH") == nullptr) {
+      REPRISE_SKIP("torch", "REPRISE_TORCH_CUDA or REPRISE_TORCH is not set");
     }
     library_ = library;
     auto device = OpenDevice({.backend = "cuda",
