@@ -15,6 +15,7 @@
 #include "kernels/cuda/cuda_programs.h"
 #include "kernels/cuda/cuda_stream.h"
 #include "kernels/ops/products/gemm_mma.h"
+#include "kernels/torch/torch_baseline.h"
 
 namespace reprise {
 namespace {
@@ -116,6 +117,7 @@ class CudaDevice final : public Device {
              std::unique_ptr<CudaClock> clock, std::shared_ptr<const TorchProvider> torch,
              const DeviceOptions& options)
       : info_(std::move(info)),
+        index_(options.index),
         context_(std::move(context)),
         clock_(std::move(clock)),
         torch_(std::move(torch)),
@@ -130,13 +132,13 @@ class CudaDevice final : public Device {
   [[nodiscard]] const DeviceInfo& info() const override { return info_; }
   [[nodiscard]] const CallLowering& lowering() const override { return lowering_; }
   [[nodiscard]] const OperatorProvider* provider() const override { return torch_.get(); }
+  [[nodiscard]] Baselines OpenBaselines(const BackendSettings& settings) const override;
   [[nodiscard]] Result<std::unique_ptr<Buffer>> Allocate(std::int64_t bytes) override {
     return CudaBuffer::Make(bytes, context_, results_);
   }
   [[nodiscard]] Result<std::unique_ptr<HostMemory>> AllocateHost(std::int64_t bytes) override;
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {
-    return CudaStream::Create(context_, torch_ == nullptr ? nullptr : torch_->library(), *clock_,
-                              profiling);
+    return CudaStream::Create(context_, *clock_, profiling);
   }
   [[nodiscard]] CudaPrepared Prepare(const Launch& launch) override;
   [[nodiscard]] Status Compile(std::span<const Launch> launches) override;
@@ -152,8 +154,10 @@ class CudaDevice final : public Device {
   CudaPrepared PrepareKernel(const DeviceKernel& kernel);
   static CudaPrepared PrepareCopy(const DeviceCopy& copy);
   static CudaPrepared PrepareFill(const DeviceFill& fill);
+  static std::unique_ptr<PreparedLaunch> PrepareTask(HostTask task);
 
   DeviceInfo info_;
+  const int index_;
   const std::shared_ptr<CudaContext> context_;
   const std::unique_ptr<CudaClock> clock_;
   const std::shared_ptr<const TorchProvider> torch_;
@@ -202,12 +206,7 @@ CudaPrepared CudaDevice::Prepare(const Launch& launch) {
   if (const auto* fill = std::get_if<DeviceFill>(&launch)) {
     return PrepareFill(*fill);
   }
-  if (torch_ == nullptr) {
-    return UsageError("a task cannot run on a CUDA device without PyTorch's library");
-  }
-  auto prepared = std::make_unique<CudaLaunch>();
-  prepared->command = std::get<HostTask>(launch);
-  return prepared;
+  return PrepareTask(std::get<HostTask>(launch));
 }
 
 Status CudaDevice::Compile(std::span<const Launch> launches) {
@@ -267,6 +266,30 @@ CudaPrepared CudaDevice::PrepareFill(const DeviceFill& fill) {
   launch->is_empty = fill.bytes == 0;
   launch->command = fill;
   return launch;
+}
+
+std::unique_ptr<PreparedLaunch> CudaDevice::PrepareTask(HostTask task) {
+  auto launch = std::make_unique<CudaLaunch>();
+  launch->command = std::move(task);
+  return launch;
+}
+
+Baselines CudaDevice::OpenBaselines(const BackendSettings& settings) const {
+  const std::string path = settings.Text(kTorchSetting);
+  const auto library = path.empty() ? Result<std::string>(path) : CudaLibraryOf(path);
+  Baselines baselines;
+  if (!library) {
+    baselines.Add(tl::unexpected<Error>(library.error()));
+    return baselines;
+  }
+  baselines.Add(OpenTorchBaseline(*library, {kCudaBackend, index_},
+                                  [](const TorchLibrary& torch, HostTask task) {
+                                    task.run = [&torch, run = std::move(task.run)] {
+                                      return torch.OnStream(CudaStream::Current()->handle(), run);
+                                    };
+                                    return PrepareTask(std::move(task));
+                                  }));
+  return baselines;
 }
 
 Result<std::shared_ptr<const TorchProvider>> OpenTorch(const std::string& path, int index) {

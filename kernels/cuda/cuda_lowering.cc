@@ -76,10 +76,11 @@ Result<std::vector<Launch>> CudaLowering::Lower(const Kernel& kernel, const OpCa
     return own;
   }
   // A result that was adopted is used from then on, hence after the call.
-  task->run = [run = std::move(task->run), used] {
-    Status status = run();
+  task->run = [library = torch_->library(), run = std::move(task->run), used] {
+    const CudaHandle stream = CudaStream::Current()->handle();
+    Status status = library->OnStream(stream, run);
     for (const CudaBuffer* buffer : used) {
-      buffer->UsedOn(CudaStream::Current()->handle());
+      buffer->UsedOn(stream);
     }
     return status;
   };

@@ -46,13 +46,11 @@ Status CudaEvent::Wait() const {
 CudaStream* CudaStream::Current() { return g_current; }
 
 Result<std::unique_ptr<Stream>> CudaStream::Create(std::shared_ptr<CudaContext> context,
-                                                   std::shared_ptr<const TorchLibrary> torch,
                                                    CudaClock& clock, bool profiling) {
   CudaHandle stream = nullptr;
   REPRISE_TRY(
       context->Check(context->Use().create_stream(&stream, kCudaOwnQueue), "creating a stream"));
-  return std::unique_ptr<Stream>(
-      new CudaStream(std::move(context), std::move(torch), clock, profiling, stream));
+  return std::unique_ptr<Stream>(new CudaStream(std::move(context), clock, profiling, stream));
 }
 
 CudaStream::~CudaStream() {
@@ -186,7 +184,7 @@ Status CudaStream::IssueFill(const DeviceFill& fill) {
 Status CudaStream::IssueTask(const HostTask& task) {
   CudaStream* const before = std::exchange(g_current, this);
   (void)context_->Use();
-  const Status done = torch_->OnStream(stream_, task.run);
+  Status done = task.run();
   g_current = before;
   return done;
 }

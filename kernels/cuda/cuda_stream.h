@@ -12,7 +12,6 @@
 
 #include "kernels/cuda/cuda_buffer.h"
 #include "kernels/cuda/cuda_clock.h"
-#include "kernels/torch/torch_library.h"
 
 namespace reprise {
 
@@ -55,10 +54,9 @@ class CudaEvent final : public Event {
 
 class CudaStream final : public Stream {
  public:
-  // `clock` outlives the stream. `torch`: nullptr where launches have no tasks.
-  [[nodiscard]] static Result<std::unique_ptr<Stream>> Create(
-      std::shared_ptr<CudaContext> context, std::shared_ptr<const TorchLibrary> torch,
-      CudaClock& clock, bool profiling);
+  // `clock` outlives the stream.
+  [[nodiscard]] static Result<std::unique_ptr<Stream>> Create(std::shared_ptr<CudaContext> context,
+                                                              CudaClock& clock, bool profiling);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -74,7 +72,8 @@ class CudaStream final : public Stream {
   [[nodiscard]] Status Finish() override;
   [[nodiscard]] Result<std::vector<Times>> TakeTimes() override;
 
-  // The stream that this thread's task is enqueued on; nullptr outside of tasks.
+  // The stream that this thread's task is enqueued on, whose context is the thread's; nullptr
+  // outside of tasks.
   [[nodiscard]] static CudaStream* Current();
   // Part of a task: no time of its own.
   [[nodiscard]] Status EnqueueInTask(const PreparedLaunch& launch);
@@ -85,13 +84,9 @@ class CudaStream final : public Stream {
     CudaHandle start = nullptr;
     CudaHandle end = nullptr;
   };
-  CudaStream(std::shared_ptr<CudaContext> context, std::shared_ptr<const TorchLibrary> torch,
-             CudaClock& clock, bool profiling, CudaHandle stream)
-      : context_(std::move(context)),
-        torch_(std::move(torch)),
-        clock_(clock),
-        profiling_(profiling),
-        stream_(stream) {}
+  CudaStream(std::shared_ptr<CudaContext> context, CudaClock& clock, bool profiling,
+             CudaHandle stream)
+      : context_(std::move(context)), clock_(clock), profiling_(profiling), stream_(stream) {}
   [[nodiscard]] Status Issue(const CudaLaunch& launch);
   [[nodiscard]] Status IssueKernel(const CudaKernel& kernel);
   [[nodiscard]] Status IssueCopy(const DeviceCopy& copy);
@@ -104,7 +99,6 @@ class CudaStream final : public Stream {
   [[nodiscard]] Result<CudaAddress> AddressOf(const Buffer* buffer, std::int64_t offset_bytes = 0);
 
   const std::shared_ptr<CudaContext> context_;
-  const std::shared_ptr<const TorchLibrary> torch_;
   CudaClock& clock_;
   const bool profiling_;
   const CudaHandle stream_;

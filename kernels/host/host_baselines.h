@@ -12,8 +12,5 @@ namespace reprise {
 // OpenBLAS, for products of float32 and float64. `used`: the library of the device's own products,
 // or nullptr; it is no baseline of itself.
 [[nodiscard]] Result<std::unique_ptr<Baseline>> OpenOpenBlas(const Blas* used);
-// PyTorch's operators, of whatever its C interface takes. `path`: libtorch_cpu.so. Results are new
-// memory each time, and freed, as in PyTorch itself.
-[[nodiscard]] Result<std::unique_ptr<Baseline>> OpenTorchBaseline(const std::string& path);
 
 }  // namespace reprise

@@ -16,6 +16,7 @@
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_lowering.h"
 #include "kernels/host/host_stream.h"
+#include "kernels/torch/torch_baseline.h"
 #include "kernels/torch/torch_provider.h"
 
 namespace reprise {
@@ -43,7 +44,10 @@ class HostDevice : public Device {
   [[nodiscard]] Baselines OpenBaselines(const BackendSettings& settings) const override {
     Baselines baselines;
     baselines.Add(OpenOpenBlas(blas_.get()));
-    baselines.Add(OpenTorchBaseline(settings.Text(kTorchSetting)));
+    baselines.Add(OpenTorchBaseline(settings.Text(kTorchSetting), {},
+                                    [](const TorchLibrary& /*library*/, HostTask task) {
+                                      return std::make_unique<HostLaunch>(std::move(task));
+                                    }));
     return baselines;
   }
 

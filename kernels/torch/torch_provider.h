@@ -20,11 +20,13 @@ namespace reprise {
 inline constexpr const char* kTorchSetting = "torch";
 inline constexpr BackendSetting kTorchOption = {
     .name = kTorchSetting,
-    .help = {.replay = "PyTorch's libtorch_cpu.so (2.10 or later), on the host and on CUDA "
-                       "devices; its operators replace Reprise's kernels where its C interface "
-                       "has them; auto: that of the active Python",
-             .bench = "with --device host: PyTorch's libtorch_cpu.so (2.10 or later), a baseline "
-                      "for most kernels"},
+    .help =
+        {.replay = "PyTorch's libtorch_cpu.so (2.10 or later), on the host and on CUDA "
+                   "devices; its operators replace Reprise's kernels where its C interface "
+                   "has them; auto: that of the active Python",
+         .bench =
+             "with --device host or cuda: PyTorch's libtorch_cpu.so (2.10 or later), a baseline "
+             "for most kernels"},
     .is_baseline = true,
     .is_error_elsewhere = true,
     .is_looked_for = true};

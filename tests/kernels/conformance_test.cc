@@ -12,8 +12,8 @@
 #include "core/costs/cost.h"
 #include "core/operator_table.h"
 #include "kernels/backend.h"
-#include "kernels/torch/torch_operators.h"
 #include "kernels/samples.h"
+#include "kernels/torch/torch_operators.h"
 #include "tests/kernels/harness.h"
 #include "tests/skip.h"
 

@@ -11,7 +11,9 @@
 #include "kernels/host/host_buffer.h"
 #include "kernels/host/host_device.h"
 #include "kernels/host/host_lowering.h"
+#include "kernels/host/host_stream.h"
 #include "kernels/samples.h"
+#include "kernels/torch/torch_baseline.h"
 #include "kernels/torch/torch_provider.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/torch_samples.h"
@@ -283,11 +285,14 @@ TEST_F(Torch, SaysWhatPyTorchSaid) {
 TEST_F(Torch, IsABaselineWhoseNewResultsAreFreed) {
   const auto device = OpenHostDevice({});
   ASSERT_TRUE(device);
-  const auto unnamed = OpenTorchBaseline("");
+  const auto launch_on_host = [](const TorchLibrary& /*library*/, HostTask task) {
+    return std::make_unique<HostLaunch>(std::move(task));
+  };
+  const auto unnamed = OpenTorchBaseline("", {}, launch_on_host);
   ASSERT_FALSE(unnamed);
   EXPECT_THAT(unnamed.error().message, HasSubstr("not named with --torch"));
   {
-    const auto baseline = OpenTorchBaseline(STAND_IN_TORCH);
+    const auto baseline = OpenTorchBaseline(STAND_IN_TORCH, {}, launch_on_host);
     ASSERT_TRUE(baseline) << baseline.error().message;
     EXPECT_EQ((*baseline)->name(), "PyTorch");
     EXPECT_THAT((*baseline)->version(), testing::StartsWith("2.10 (/"));

@@ -1,15 +1,20 @@
-#include "kernels/host/host_baselines.h"
-#include "kernels/host/host_stream.h"
+#include "kernels/torch/torch_baseline.h"
+
+#include <utility>
+
 #include "kernels/torch/torch_call.h"
 #include "kernels/torch/torch_operators.h"
 
 namespace reprise {
 namespace {
 
+using PrepareTask =
+    std::function<std::unique_ptr<PreparedLaunch>(const TorchLibrary& library, HostTask)>;
+
 class TorchBaseline : public Baseline {
  public:
-  explicit TorchBaseline(std::shared_ptr<const TorchLibrary> library)
-      : library_(std::move(library)) {}
+  TorchBaseline(std::shared_ptr<const TorchLibrary> library, PrepareTask prepare)
+      : library_(std::move(library)), prepare_(std::move(prepare)) {}
   [[nodiscard]] std::string name() const override { return "PyTorch"; }
   // "2.15 (…)", of "PyTorch 2.15 (…)"
   [[nodiscard]] std::string version() const override {
@@ -22,23 +27,25 @@ class TorchBaseline : public Baseline {
       const OpCall& call, const Bindings& memory) const override {
     auto task = TorchTask(library_, call, memory, TorchResults::kDrop);
     if (!task) {
-      return UsageError("an operand of PyTorch is not in host memory");
+      return UsageError("an operand of PyTorch is not in the device's memory");
     }
-    return std::make_unique<HostLaunch>(std::move(*task));
+    return prepare_(*library_, std::move(*task));
   }
 
  private:
   std::shared_ptr<const TorchLibrary> library_;
+  PrepareTask prepare_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Baseline>> OpenTorchBaseline(const std::string& path) {
+Result<std::unique_ptr<Baseline>> OpenTorchBaseline(const std::string& path, TorchDevice device,
+                                                    PrepareTask prepare) {
   if (path.empty()) {
     return EnvironmentError("PyTorch: its libtorch_cpu.so was not named with --torch");
   }
-  REPRISE_ASSIGN(auto library, TorchLibrary::Open(path));
-  return std::make_unique<TorchBaseline>(std::move(library));
+  REPRISE_ASSIGN(auto library, TorchLibrary::Open(path, std::move(device)));
+  return std::make_unique<TorchBaseline>(std::move(library), std::move(prepare));
 }
 
 }  // namespace reprise
