@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -82,6 +83,16 @@ BackendSettings SettingFlags::Given() const {
     given.Add(name, value.flag ? "true" : "");
   }
   return given;
+}
+
+std::string TunedBackend() {
+  const auto backends = Backends();
+  const auto tuned = std::ranges::find_if(backends, [](const std::unique_ptr<Backend>& backend) {
+    return std::ranges::any_of(backend->settings(), [](const BackendSetting& setting) {
+      return setting.kind == BackendSetting::Kind::kTuning;
+    });
+  });
+  return std::string((tuned == backends.end() ? backends.front() : *tuned)->name());
 }
 
 void AddBackendOption(CLI::App& app, std::string& backend) {

@@ -31,6 +31,8 @@ class SettingFlags {
   std::map<std::string, Value> values_;
 };
 
+// The first whose kernels can be tuned: what commands that measure kernels take by default.
+[[nodiscard]] std::string TunedBackend();
 // --device NAME, one of the backends.
 void AddBackendOption(CLI::App& app, std::string& backend);
 

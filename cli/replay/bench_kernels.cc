@@ -18,7 +18,7 @@ namespace reprise {
 namespace {
 
 struct BenchKernelsFlags {
-  std::string backend = BackendNames().front();
+  std::string backend = TunedBackend();
   int device_index = 0;
   SettingFlags settings;
   KernelBenchOptions options;

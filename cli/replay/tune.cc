@@ -23,7 +23,7 @@ namespace {
 
 struct TuneFlags {
   int device_index = 0;
-  std::string backend = BackendNames().front();
+  std::string backend = TunedBackend();
   SettingFlags settings;
   std::string dtypes = "float32,bfloat16,float16";
   TuneOptions tune;

@@ -31,8 +31,7 @@ constexpr std::array kCompilers = {"clang-14", "clang-15", "clang-16", "clang-17
 constexpr std::array kLibraries = {"/usr/lib/clc/nvptx64--nvidiacl.bc",
                                    "/usr/share/clc/nvptx64--nvidiacl.bc",
                                    "/usr/local/share/clc/nvptx64--nvidiacl.bc"};
-constexpr const char* kHowToGoOn =
-    "install clang-14 and libclc-14, name PyTorch's library with --torch, or use --device opencl";
+constexpr const char* kHowToGoOn = "install clang-14 and libclc-14, or use --device opencl";
 constexpr std::size_t kErrorCharacters = 2000;
 // The newest PTX that the oldest compiler writes, and the oldest that it is written for.
 constexpr int kNewestTarget = 80;
@@ -149,8 +148,8 @@ Result<std::string> CompileToPtx(const std::string& program, const std::string& 
     return std::filesystem::exists(path, error);
   });
   if (library == kLibraries.end()) {
-    return EnvironmentError(
-        fmt::format("Reprise's own kernels need libclc for this device; {}", kHowToGoOn));
+    return EnvironmentError(fmt::format("{}: Reprise's own kernels need libclc for this device; {}",
+                                        program, kHowToGoOn));
   }
   for (const char* compiler : kCompilers) {
     const MemoryFile in(source);
@@ -166,13 +165,13 @@ Result<std::string> CompileToPtx(const std::string& program, const std::string& 
       continue;
     }
     if (!WIFEXITED(ended.status) || WEXITSTATUS(ended.status) != 0) {
-      return EnvironmentError(fmt::format("{} could not compile for this device: {}", compiler,
-                                          err.Text().substr(0, kErrorCharacters)));
+      return EnvironmentError(fmt::format("{} could not compile {} for this device: {}", compiler,
+                                          program, err.Text().substr(0, kErrorCharacters)));
     }
     return fmt::format("// reprise: {} {}\n{}", program, options, out.Text());
   }
   return EnvironmentError(
-      fmt::format("Reprise's own kernels need clang for this device; {}", kHowToGoOn));
+      fmt::format("{}: Reprise's own kernels need clang for this device; {}", program, kHowToGoOn));
 }
 
 }  // namespace reprise
