@@ -56,8 +56,8 @@ bool IsOnlyOf(const Backend& owner, const BackendSetting& setting) {
 
 // Nothing where it is left to what this machine has. Of several backends whose settings are given,
 // the last: that of the first needs no setting to be chosen. A setting that backends share chooses
-// the first that may run.
-std::optional<BackendChoice> ChosenByFlags(const std::string& device,
+// the first that may run with the `settings` that "auto" was replaced in.
+std::optional<BackendChoice> ChosenByFlags(const std::string& device, const BackendSettings& given,
                                            const BackendSettings& settings) {
   if (device != "auto") {
     return BackendChoice{device, ""};
@@ -66,12 +66,14 @@ std::optional<BackendChoice> ChosenByFlags(const std::string& device,
   bool shared_is_used = false;
   for (const std::unique_ptr<Backend>& backend : Backends()) {
     for (const BackendSetting& setting : backend->settings()) {
-      const bool shared = IsGiven(setting, settings) && !IsOnlyOf(*backend, setting);
-      const bool uses_shared = shared && !shared_is_used && MayRun(*backend, settings);
-      if (uses_shared || (!shared && IsGiven(setting, settings))) {
-        choice = {std::string(backend->name()), WhyForSettings(*backend)};
+      if (!IsGiven(setting, given)) {
+        continue;
       }
-      shared_is_used = shared_is_used || uses_shared;
+      const bool shared = !IsOnlyOf(*backend, setting);
+      if (!shared || (!shared_is_used && MayRun(*backend, settings))) {
+        choice = {std::string(backend->name()), WhyForSettings(*backend)};
+        shared_is_used = shared_is_used || shared;
+      }
     }
   }
   return choice;
@@ -115,7 +117,7 @@ bool MayUseLookedFor(const std::string& device) {
 Status PrepareBackend(const std::string& device, const BackendSettings& given,
                       const CommandContext& context, ReplayRequest& request) {
   const BackendSettings& settings = request.options.settings;
-  std::optional<BackendChoice> choice = ChosenByFlags(device, given);
+  std::optional<BackendChoice> choice = ChosenByFlags(device, given, settings);
   if (!RunsOperations(request.options)) {
     request.options.backend = choice ? choice->backend : FallbackBackend().name();
     return {};

@@ -72,15 +72,17 @@ class Cuda(program.ProgramTest):
         python.chmod(0o755)
         return {"VIRTUAL_ENV": str(home)}
 
-    def chosen(self, trace, **env):
+    def chosen(self, trace, *options, **env):
         done = self.run_program("replay", trace, "-o", self.dir / "run", "--force", "--warmup", "0", "--iterations", "1", "--allow-slow",
-                                env={**self.driver, **env})
+                                *options, env={**self.driver, **env})
         return next(line for line in done.stderr.splitlines() if line.startswith("device: "))
 
     def test_auto_takes_it_where_the_active_python_has_pytorch_for_gpus(self):
         trace = self.convert("gloo/resnet18")
         both = [("libtorch_cpu.so", TORCH), ("libtorch_cuda.so", STAND_INS / "libtorch_cuda.so")]
-        self.assertEqual(self.chosen(trace, **self.python_with_torch(*both)), "device: cuda (a GPU: Stand-in GPU)")
+        env = self.python_with_torch(*both)
+        self.assertEqual(self.chosen(trace, **env), "device: cuda (a GPU: Stand-in GPU)")
+        self.assertEqual(self.chosen(trace, "--torch", "auto", **env), "device: cuda (--torch works on it)")
         (self.dir / "venv" / "torch" / "lib" / "libtorch_cuda.so").unlink()
         line = self.chosen(trace, VIRTUAL_ENV=str(self.dir / "venv"))
         self.assertTrue(line.startswith("device: host (no other device can be used; cuda does not use it: --torch: there is no "), line)
