@@ -59,6 +59,16 @@ bool HasSetting(const Backend& backend, std::string_view name) {
   return std::ranges::find(settings, name, &BackendSetting::name) != settings.end();
 }
 
+std::string BackendsWith(std::string_view setting) {
+  std::vector<std::string_view> names;
+  for (const std::unique_ptr<Backend>& backend : Backends()) {
+    if (HasSetting(*backend, setting)) {
+      names.push_back(backend->name());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
 Result<std::vector<DeviceInfo>> ListDevices(const std::string& backend) {
   REPRISE_ASSIGN(const Backend* found, BackendNamed(backend));
   return found->List();
@@ -70,7 +80,8 @@ Result<std::unique_ptr<Device>> OpenDevice(const DeviceOptions& options) {
     for (const BackendSetting& setting : other->settings()) {
       if (setting.is_error_elsewhere && options.settings.Has(setting.name) &&
           !HasSetting(*chosen, setting.name)) {
-        return UsageError(fmt::format("--{} is for the {} backend", setting.name, other->name()));
+        return UsageError(
+            fmt::format("--{} is for --device {}", setting.name, BackendsWith(setting.name)));
       }
     }
   }

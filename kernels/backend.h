@@ -133,6 +133,8 @@ class Backend {
 [[nodiscard]] Result<const Backend*> BackendNamed(const std::string& name);
 
 [[nodiscard]] bool HasSetting(const Backend& backend, std::string_view name);
+// "cuda or host": those that have the setting.
+[[nodiscard]] std::string BackendsWith(std::string_view setting);
 
 [[nodiscard]] Result<std::vector<DeviceInfo>> ListDevices(const std::string& backend);
 // Usage error for settings of another backend (BackendSetting::is_error_elsewhere).

@@ -73,9 +73,8 @@ Result<BackendSettings> TakeBaselineSettings(const std::string& chosen, BackendS
         continue;
       }
       if (!HasSetting(*FindBackend(chosen), setting.name)) {
-        return UsageError(
-            fmt::format("--{}: a baseline of the {} backend's kernels; add --device {}",
-                        setting.name, backend->name(), backend->name()));
+        return UsageError(fmt::format("--{}: a baseline of other kernels; add --device {}",
+                                      setting.name, BackendsWith(setting.name)));
       }
       const std::string name(setting.name);
       baseline_settings.Set(name, settings.Text(name));

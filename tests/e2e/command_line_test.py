@@ -17,7 +17,7 @@ class Version(program.ProgramTest):
         first, *rest = self.run_program("--version").stdout.rstrip().split("\n")
         self.assertRegex(first, r"^reprise \d+\.\d+\.\d+$")
         facts = dict(line.split(maxsplit=1) for line in rest)
-        self.assertEqual(facts["backends"], "opencl, host")
+        self.assertEqual(facts["backends"], "cuda, opencl, host")
         self.assertRegex(facts["commit"], r"^([0-9a-f]{12}(-dirty)?|unknown)$")
         self.assertRegex(facts["mpi"], r"\d+\.\d+")
         for library in ("protobuf", "SQLite", "oneDNN", "TBB", "simdjson", "zstd", "zlib"):

@@ -66,7 +66,7 @@ TEST(Backends, UnknownNamesAndSettingsOfOthersAreUsageErrors) {
                                           .settings = {{std::string(setting.name), "x"}}});
           ASSERT_FALSE(device);
           EXPECT_THAT(device.error().message,
-                      HasSubstr("--" + std::string(setting.name) + " is for the "));
+                      HasSubstr("--" + std::string(setting.name) + " is for --device "));
         }
       }
     }
