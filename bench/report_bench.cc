@@ -28,6 +28,7 @@
 #include "report/run/row_columns.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
+#include "report/stored_sums.h"
 
 namespace reprise {
 namespace {
@@ -205,11 +206,12 @@ Status WriteLargeRun(const std::string& directory, int ranks, int nodes, int ite
   return MergeRun(directory, 0);
 }
 
-std::int64_t BytesOfColumns(const std::string& directory, int ranks) {
+std::int64_t BytesOfFiles(const std::string& directory, int ranks,
+                          std::string (*path_of)(const std::string&, int)) {
   std::int64_t bytes = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     std::error_code error;
-    const auto size = std::filesystem::file_size(ColumnsPath(directory, rank), error);
+    const auto size = std::filesystem::file_size(path_of(directory, rank), error);
     bytes += error ? 0 : static_cast<std::int64_t>(size);
   }
   return bytes;
@@ -261,8 +263,9 @@ Cost Measure(const std::function<Status()>& task) {
 
 int Run(int argc, char** argv) {
   if (argc < 4) {
-    fmt::print(stderr,
-               "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows]]]\n");
+    fmt::print(
+        stderr,
+        "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows | columns]]]\n");
     return 2;
   }
   const int ranks = std::atoi(argv[1]);
@@ -281,14 +284,22 @@ int Run(int argc, char** argv) {
            Measure([&] { return WriteLargeRun(directory, ranks, nodes, iterations); }))) {
     return 1;
   }
-  const bool columns = argc <= 6;
+  const std::string kept = argc > 6 ? argv[6] : "sums";
+  const bool columns = kept != "rows";
   if (!say("columns", Measure([&] { return StoreColumns(directory, ranks, columns); }))) {
     return 1;
   }
   std::vector<std::int32_t> all(static_cast<std::size_t>(ranks));
   std::iota(all.begin(), all.end(), 0);
-  fmt::print("         {:8.0f} MB on disk beside {:.0f} MB\n",
-             static_cast<double>(BytesOfColumns(directory, ranks)) * 1e-6,
+  for (const std::int32_t rank : all) {
+    std::filesystem::remove(SumsPath(directory, rank));
+  }
+  if (kept == "sums" && !say("sums", Measure([&] { return StoreSums(directory, all, 0); }))) {
+    return 1;
+  }
+  fmt::print("         columns of {:.0f} MB and sums of {:.0f} MB beside {:.0f} MB\n",
+             static_cast<double>(BytesOfFiles(directory, ranks, ColumnsPath)) * 1e-6,
+             static_cast<double>(BytesOfFiles(directory, ranks, SumsPath)) * 1e-6,
              static_cast<double>(BytesOfRanks(directory, all)) * 1e-6);
   std::filesystem::remove(directory + "/" + kStoredAnalysisFile);
   const auto report = [&]() -> Status {

@@ -84,6 +84,28 @@ Result<std::string> ChecksumOf(const std::string& path) {
   return InHex(XXH3_128bits_digest(state.get()));
 }
 
+Status AppendOwnChecksum(const std::string& path) {
+  REPRISE_ASSIGN(const std::string own, ChecksumOf(path));
+  std::ofstream file(path, std::ios::binary | std::ios::app);
+  file << own;
+  file.close();
+  return file ? Status{} : EnvironmentError(path + ": cannot be written");
+}
+
+std::optional<std::string> ReadWithOwnChecksum(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+  if (size < static_cast<std::streamoff>(kChecksumDigits)) {
+    return std::nullopt;
+  }
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  file.seekg(0);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const std::string own = bytes.substr(bytes.size() - kChecksumDigits);
+  bytes.resize(bytes.size() - kChecksumDigits);
+  return file && ChecksumOfBytes(bytes) == own ? std::optional(std::move(bytes)) : std::nullopt;
+}
+
 Status WriteChecksums(const std::string& directory, OutputKind kind, std::vector<std::string> names,
                       const std::map<std::string, std::string>& known) {
   if (names.empty()) {

@@ -19,6 +19,11 @@ namespace reprise {
 // The same of bytes in memory.
 [[nodiscard]] std::string ChecksumOfBytes(std::string_view bytes);
 
+// A file that ends with the checksum of all before it. Environment error if the file cannot be read
+// or written; nothing: it is not there, or damaged.
+[[nodiscard]] Status AppendOwnChecksum(const std::string& path);
+[[nodiscard]] std::optional<std::string> ReadWithOwnChecksum(const std::string& path);
+
 // Of every regular file in `directory`, or of `names` if there are any. Replaces earlier ones in
 // one step. Environment error if a file cannot be read or written. `known`: files whose checksums
 // need not be taken, by name; they are listed in any case.

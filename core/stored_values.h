@@ -1,6 +1,8 @@
 // Plain structs as bytes and back: integers, floating-point numbers, enums, texts, std::optional,
-// pair, vector, array and map, and structs of these (core/fields.h). Bytes are those of this build
-// of the program on this machine: whoever stores them says which, and no other reads them.
+// pair, tuple, vector, array and map, and structs of these (core/fields.h). A class has
+//   template <typename Self, typename Visit> static void VisitMembers(Self& self, Visit& visit);
+// Bytes are those of this build of the program on this machine: whoever stores them says which,
+// and no other reads them.
 #pragma once
 
 #include <array>
@@ -10,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -57,6 +60,10 @@ class ValueWriter {
     (*this)(pair.first);
     (*this)(pair.second);
   }
+  template <typename... T>
+  void Put(const std::tuple<T...>& values) {
+    std::apply([this](const T&... each) { ((*this)(each), ...); }, values);
+  }
   template <typename T>
   void Put(const std::vector<T>& values) {
     (*this)(values.size());
@@ -70,8 +77,8 @@ class ValueWriter {
       (*this)(value);
     }
   }
-  template <typename Key, typename T>
-  void Put(const std::map<Key, T>& values) {
+  template <typename Key, typename T, typename Less>
+  void Put(const std::map<Key, T, Less>& values) {
     (*this)(values.size());
     for (const auto& entry : values) {
       (*this)(entry);
@@ -80,6 +87,10 @@ class ValueWriter {
   template <typename Struct>
   requires std::is_aggregate_v<Struct>
   void Put(const Struct& row) { VisitFields(row, *this); }
+  template <typename Class>
+  requires(!std::is_aggregate_v<Class>) void Put(const Class& object) {
+    Class::VisitMembers(object, *this);
+  }
 
   std::string& out_;
 };
@@ -151,6 +162,10 @@ class ValueReader {
     (*this)(pair.first);
     (*this)(pair.second);
   }
+  template <typename... T>
+  void Get(std::tuple<T...>& values) {
+    std::apply([this](T&... each) { ((*this)(each), ...); }, values);
+  }
   template <typename T>
   void Get(std::vector<T>& values) {
     const std::size_t count = Count();
@@ -165,19 +180,23 @@ class ValueReader {
       (*this)(value);
     }
   }
-  template <typename Key, typename T>
-  void Get(std::map<Key, T>& values) {
+  template <typename Key, typename T, typename Less>
+  void Get(std::map<Key, T, Less>& values) {
     const std::size_t count = Count();
     values.clear();
     for (std::size_t i = 0; ok_ && i < count; ++i) {
       std::pair<Key, T> entry;
       (*this)(entry);
-      values.insert(std::move(entry));
+      values.insert(values.end(), std::move(entry));
     }
   }
   template <typename Struct>
   requires std::is_aggregate_v<Struct>
   void Get(Struct& row) { VisitFields(row, *this); }
+  template <typename Class>
+  requires(!std::is_aggregate_v<Class>) void Get(Class& object) {
+    Class::VisitMembers(object, *this);
+  }
 
   std::string_view bytes_;
   TextsRead texts_;

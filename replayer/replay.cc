@@ -104,6 +104,12 @@ ReplayResult ReplayRanksOfProcess(const ReplayRequest& request, Communicator& pr
     }
   }
   ReplayResult outcome = *outcomes.front();
+  for (std::size_t place = 1; place < outcomes.size() && outcome; ++place) {
+    const ReplayResult& other = *outcomes[place];
+    if (other) {
+      outcome->ranks.insert(outcome->ranks.end(), other->ranks.begin(), other->ranks.end());
+    }
+  }
   if (!outcome && outcome.error().while_running) {
     // What Replay has left alive still refers to them; the process ends soon.
     for (auto& communicator : *communicators) {

@@ -353,7 +353,8 @@ Status Session::CheckValues(std::int32_t iteration) {
 
 ReplayOutcome Session::Outcome() const {
   ReplayOutcome outcome{engine_->checked_transfers(),
-                        PartNotes(request_.options, set_, mapping_, part_)};
+                        PartNotes(request_.options, set_, mapping_, part_),
+                        {communicator_.rank()}};
   if (!steady_note_.empty()) {
     outcome.notes.push_back(steady_note_);
   }

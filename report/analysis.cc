@@ -13,6 +13,7 @@
 
 #include "core/median.h"
 #include "core/parallel.h"
+#include "report/analyzed_ranks.h"
 #include "report/classes/coverage.h"
 #include "report/energy/sampled.h"
 #include "report/fidelity/other_programs.h"
@@ -213,33 +214,24 @@ Result<Analysis> AnalyzeParts(const MeasuredRun& outline, const AnalysisOptions&
   return analysis;
 }
 
-// Those of one host together, hosts in the order of their first.
-std::vector<std::int32_t> RanksByHost(const MeasuredRun& outline) {
-  std::map<std::string, std::vector<std::int32_t>> by_host;
-  std::vector<std::vector<std::int32_t>*> hosts;
-  for (const MeasuredRank& rank : outline.ranks) {
-    const RankRow row = IdentifyRank(rank, outline.data->manifest);
-    std::vector<std::int32_t>& ranks = by_host[row.host];
+// Positions: those of one host together, hosts in the order of their first.
+std::vector<std::size_t> RanksByHost(const MeasuredRun& outline) {
+  std::map<std::string, std::vector<std::size_t>> by_host;
+  std::vector<std::vector<std::size_t>*> hosts;
+  for (std::size_t r = 0; r < outline.ranks.size(); ++r) {
+    std::vector<std::size_t>& ranks =
+        by_host[IdentifyRank(outline.ranks[r], outline.data->manifest).host];
     if (ranks.empty()) {
       hosts.push_back(&ranks);
     }
-    ranks.push_back(row.rank);
+    ranks.push_back(r);
   }
-  std::vector<std::int32_t> in_order;
-  for (const std::vector<std::int32_t>* const ranks : hosts) {
+  std::vector<std::size_t> in_order;
+  for (const std::vector<std::size_t>* const ranks : hosts) {
     in_order.insert(in_order.end(), ranks->begin(), ranks->end());
   }
   return in_order;
 }
-
-// A rank in memory, with what its nodes say.
-struct RankPart {
-  RankPart(RunData&& read, const MeasuredRun& outline, PartSums& sums)
-      : data(std::move(read)), measured(data, outline), found(sums.Find(measured)) {}
-  RunData data;
-  MeasuredRun measured;
-  FoundOfPart found;
-};
 
 // A rank's transfers in memory.
 struct RankTransfers {
@@ -270,23 +262,23 @@ Result<Analysis> AnalyzeByRank(RunReader& reader, const AnalysisOptions& options
                                std::int64_t memory_bytes) {
   REPRISE_ASSIGN(const RunData outline_data, reader.ReadAll(RankContent::kOutline));
   const MeasuredRun outline = MeasuredRun::OfOutline(outline_data);
+  std::vector<std::int32_t> numbers;
   for (const RankData& rank : outline_data.ranks) {
     REPRISE_TRY(CheckMemory(reader.directory(), std::array{rank.rank}, memory_bytes));
+    numbers.push_back(rank.rank);
   }
-  const std::vector<std::int32_t> ranks = RanksByHost(outline);
-  const std::size_t most = RanksAtATime(reader.directory(), ranks, memory_bytes);
+  const std::vector<std::size_t> ranks = RanksByHost(outline);
+  const std::size_t most = RanksAtATime(reader.directory(), numbers, memory_bytes);
   REPRISE_TRY(AddTransfers(reader, outline, most));
   return AnalyzeParts(outline, options, [&](PartSums& sums) {
-    return ForEachInOrder(
-        ranks.size(), most,
-        [&](std::size_t i) {
-          return reader.Read(std::array{ranks[i]}).map([&](RunData&& data) {
-            return std::make_unique<RankPart>(std::move(data), outline, sums);
-          });
-        },
-        [&sums](const std::unique_ptr<RankPart>& part) {
+    AnalyzedRanks analyzed(reader, outline, sums);
+    const Status added = ForEachInOrder(
+        ranks.size(), most, [&](std::size_t i) { return analyzed.Take(ranks[i]); },
+        [&sums](const std::unique_ptr<AnalyzedRank>& part) {
           sums.Add(part->measured, std::move(part->found));
         });
+    analyzed.WarnOfUnusable();
+    return added;
   });
 }
 

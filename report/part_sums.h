@@ -4,35 +4,25 @@
 #include <cstdint>
 #include <optional>
 
-#include "report/classes/class_sums.h"
-#include "report/classes/shape_sums.h"
 #include "report/energy/energy_attributor.h"
 #include "report/energy/throttling.h"
-#include "report/fidelity/fidelity_examination.h"
 #include "report/nodes/measured_run.h"
 #include "report/page/html_data.h"
-#include "report/page/html_steps.h"
 #include "report/page/html_telemetry.h"
+#include "report/rank_sums.h"
 #include "report/values/report.h"
 
 namespace reprise {
 
-// What one rank's nodes say by themselves.
-struct RankSums {
-  std::vector<NodeErrorSums::Node> errors;
-  TopDifferences top_differences;
-  ClassSums<OpClass> classes;
-  ClassSums<Phase> phases;
-  ShapeSums shapes;
-  WorkTimes work;
-  StepClassSums steps;                  // for the page
-  TelemetryReduction::Running running;  // likewise
+// What is found of a rank without those before it. Of its times as replayed, those of transfers
+// are in it, too.
+struct FoundOfRank {
+  RankSums sums;
+  TelemetryReduction::Running running;  // for the page
 };
-
-// What is found of a part without those before it.
 struct FoundOfPart {
-  std::vector<std::optional<RankSums>> ranks;  // parallel to MeasuredRun::ranks
-  PartTimes times;
+  std::vector<std::optional<FoundOfRank>> ranks;  // parallel to MeasuredRun::ranks
+  PartTimes times;                                // of all of them together
 };
 
 class PartSums {
@@ -41,8 +31,16 @@ class PartSums {
   // `page`: the limits of what Finish returns, where it is asked for.
   PartSums(const MeasuredRun& outline, const std::optional<HtmlLimits>& page, Report& report);
 
-  // Of several parts at once, each rank once.
-  [[nodiscard]] FoundOfPart Find(const MeasuredRun& part);
+  // Of a run that is in memory.
+  [[nodiscard]] FoundOfPart Find(const MeasuredRun& run) const;
+  // Of one rank by itself; of several at once.
+  [[nodiscard]] RankSums SumsOf(const MeasuredRank& rank) const;
+  // Of a part that is one rank, of which `sums` are. They may have been found before: of its nodes
+  // and records, those of transfers must be there, and all on hosts that are sampled. Of several
+  // at once.
+  [[nodiscard]] FoundOfPart Find(const MeasuredRun& part, RankSums sums) const;
+  // Nothing: no iteration was finished on every rank.
+  [[nodiscard]] const std::optional<MedianPass>& pass() const { return fidelity_.pass(); }
   // Parts in order; ranks of one host in order. What comes of them does not depend on the parts.
   void Add(const MeasuredRun& part, FoundOfPart found);
   // After the last part, once. What the page shows, where it was asked for.
@@ -53,8 +51,9 @@ class PartSums {
   [[nodiscard]] std::int64_t never_ran() const { return never_ran_; }
 
  private:
-  [[nodiscard]] RankSums SumsOf(const MeasuredRun& part, std::size_t r);
-  void Add(RankSums sums);
+  [[nodiscard]] FoundOfRank WithTransfers(const MeasuredRun& part, std::size_t r,
+                                          RankSums sums) const;
+  void Add(FoundOfRank found, RankRow& row);
 
   std::optional<HtmlLimits> page_;
   Report& report_;

@@ -18,16 +18,9 @@
 #include "report/run/memory_need.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
+#include "report/stored_enums.h"
 
 namespace reprise {
-
-template <>
-inline constexpr std::size_t kValuesOf<CoverageBasis> = kCoverageBases;
-template <>
-inline constexpr std::size_t kValuesOf<TransferClock> = 3;
-template <>
-inline constexpr std::size_t kValuesOf<DifferenceRow::Kind> = 6;
-
 namespace {
 
 // A file that was read, or the program: another one is not of this size and time.

@@ -14,6 +14,7 @@
 #include "cli/predict/shown_prediction.h"
 #include "cli/program/commands.h"
 #include "cli/program/show_json.h"
+#include "cli/runs/run_report.h"
 #include "core/shown_text.h"
 #include "predict/search/layouts.h"
 #include "predict/search/search.h"
@@ -110,6 +111,9 @@ Result<int> RunPredict(PredictFlags& flags, const CommandContext& context) {
   REPRISE_TRY(CheckEffects(flags.job, workload));
   REPRISE_ASSIGN(Prediction prediction, PredictJob(machine, workload, flags.request));
   std::ranges::copy(EffectNotes(workload), std::back_inserter(prediction.warnings));
+  if (!flags.request.run_directory.empty()) {
+    KeepSums(flags.request.run_directory);
+  }
   REPRISE_TRY(PrintPrediction(prediction, flags.request.run_directory, flags.show));
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "cli/program/number_checks.h"
 #include "cli/program/part_flags.h"
 #include "cli/program/provenance_flag.h"
+#include "cli/runs/run_report.h"
 #include "core/shown_text.h"
 #include "predict/workload/job/parse.h"
 #include "replayer/plan/option_texts.h"
@@ -137,6 +138,7 @@ Result<int> RunSimulate(SimulateFlags& flags, const CommandContext& context) {
   REPRISE_ASSIGN(const Prediction prediction, rules.empty()
                                                   ? PredictSet(machine, request)
                                                   : PredictWhatIf(machine, request, rules));
+  KeepSums(request.run_directory);
   REPRISE_TRY(PrintPrediction(prediction, request.run_directory, flags.show));
   return 0;
 }

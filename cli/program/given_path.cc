@@ -34,7 +34,7 @@ bool IsCaptureFileName(const std::string& name) {
 bool IsRunFileName(const std::string& name) {
   return name == "manifest.json" || name.starts_with("run.sqlite") ||
          (name.starts_with("rank") && name.find(".sqlite") != std::string::npos) ||
-         RankOfColumns(name);
+         RankOfColumns(name) || RankOfSums(name);
 }
 
 // An unpacked trace set has a manifest of its own.

@@ -324,7 +324,9 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
     watch.reset();  // the reason is known
     return EndEarly(outcome.error(), *communicator);
   }
-  communicator.reset();  // the other ranks need not wait for the report
+  KeepSums(request.run_directory, outcome->ranks);
+  REPRISE_TRY(communicator->Agree({}));  // all are there before the report
+  communicator.reset();                  // the other ranks need not wait for the report
   watch.reset();
   if (first) {
     REPRISE_TRY(ReportOutcome(flags, *outcome));

@@ -26,7 +26,7 @@ bool IsRunFile(const fs::path& path) {
   return name == kChecksumsFile || name.starts_with("manifest.json") ||
          name == kStoredAnalysisFile || name.starts_with("run.sqlite") ||
          (name.starts_with("rank") && name.find(".sqlite") != std::string::npos) ||
-         RankOfColumns(name);
+         RankOfColumns(name) || RankOfSums(name);
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ struct RunRequest {
 };
 
 struct ReplayOutcome {
-  std::int64_t checked_transfers = 0;  // on this rank; --check
-  std::vector<std::string> notes;      // for the user: which part of the set was replayed
+  std::int64_t checked_transfers = 0;    // on this rank; --check
+  std::vector<std::string> notes;        // for the user: which part of the set was replayed
+  std::vector<std::int32_t> ranks = {};  // of this process
 };
 
 // Every rank returns the same success or an error of

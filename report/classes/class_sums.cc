@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "report/classes/coverage.h"
-#include "report/classes/pass_sums.h"
 
 namespace reprise {
 namespace {
@@ -37,14 +36,12 @@ bool CanStretch(const NodeInfo& node) { return IsOfHostThread(node) && Executes(
 }  // namespace
 
 template <typename Key>
-ClassSums<Key>::ClassSums(Key NodeInfo::*key, std::span<const MeasuredRank> ranks, std::size_t r,
-                          const TransferSummary& transfers)
-    : key_(key) {
-  const RankData& data = ranks[r].data();
-  const std::int64_t alike = ranks[r].alike();
-  std::map<Key, PassSums> passes;
+ClassSums<Key>::ClassSums(Key NodeInfo::*key, const MeasuredRank& rank)
+    : key_(key), alike_(rank.alike()) {
+  const RankData& data = rank.data();
   Key last_key{};  // of the node before
   Sum* last = nullptr;
+  PassSums* times = nullptr;
   for (std::size_t i = 0; i < data.nodes.size(); ++i) {
     const NodeInfo& node = data.nodes[i];
     if (!node.counts_for_coverage) {
@@ -53,47 +50,44 @@ ClassSums<Key>::ClassSums(Key NodeInfo::*key, std::span<const MeasuredRank> rank
     if (last == nullptr || node.*key_ != last_key) {
       last_key = node.*key_;
       last = &sums_[last_key];
+      times = &passes_[last_key];
     }
     auto& [row, work] = *last;
-    row.count += alike;
-    row.recorded_ns += alike * node.recorded_duration_ns;
-    row.tracing_ns += alike * node.recorded_tracing_ns;
+    row.count += alike_;
+    row.recorded_ns += alike_ * node.recorded_duration_ns;
+    row.tracing_ns += alike_ * node.recorded_tracing_ns;
     work = work || node.op_class != OpClass::kComm;
-    const auto records = ranks[r].Records(i);
+    const auto records = rank.Records(i);
     if (records.empty()) {
       continue;
     }
-    PassSums& times = passes[node.*key_];
-    for (const std::uint32_t k : records) {
-      // A transfer's time counts from the last arrival, as it does in the recording.
+    row.flops += static_cast<double>(alike_) * node.flops;
+    row.bytes += static_cast<double>(alike_) * node.bytes;
+    for (const std::uint32_t k : rank.IsTransfer(i) ? std::span<const std::uint32_t>() : records) {
       const NodeRecord& record = data.records[k];
-      const std::int64_t ns = transfers.OwnNs(r, k).value_or(record.duration_ns);
-      times.Add(record.iteration, ns);
-      row.from_ns[static_cast<std::size_t>(node.time_from)] += alike * ns;
+      times->Add(record.iteration, record.duration_ns);
+      row.from_ns[static_cast<std::size_t>(node.time_from)] += alike_ * record.duration_ns;
     }
-    row.flops += static_cast<double>(alike) * node.flops;
-    row.bytes += static_cast<double>(alike) * node.bytes;
-  }
-  for (const auto& [of, times] : passes) {
-    ClassRow& row = sums_[of].row;
-    row.replayed_ns = row.replayed_ns.value_or(0) + alike * times.MedianNs();
   }
 }
 
 template <typename Key>
-void ClassSums<Key>::Add(const ClassSums& others) {
-  for (const auto& [key, other] : others.sums_) {
+void ClassSums<Key>::Add(const ClassSums& other) {
+  for (const auto& [key, sum] : other.sums_) {
     auto& [row, work] = sums_[key];
-    work = work || other.work;
-    row.count += other.row.count;
-    row.recorded_ns += other.row.recorded_ns;
-    row.tracing_ns += other.row.tracing_ns;
-    if (other.row.replayed_ns) {
-      row.replayed_ns = row.replayed_ns.value_or(0) + *other.row.replayed_ns;
+    work = work || sum.work;
+    row.count += sum.row.count;
+    row.recorded_ns += sum.row.recorded_ns;
+    row.tracing_ns += sum.row.tracing_ns;
+    row.flops += sum.row.flops;
+    row.bytes += sum.row.bytes;
+    AddTimes(sum.row.from_ns, row.from_ns);
+  }
+  for (const auto& [key, times] : other.passes_) {
+    if (!times.empty()) {
+      ClassRow& row = sums_[key].row;
+      row.replayed_ns = row.replayed_ns.value_or(0) + other.alike_ * times.MedianNs();
     }
-    row.flops += other.row.flops;
-    row.bytes += other.row.bytes;
-    AddTimes(other.row.from_ns, row.from_ns);
   }
 }
 

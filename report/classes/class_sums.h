@@ -1,5 +1,5 @@
 // Times of nodes by class or phase, and of work alone. Ranks come in any number of parts. Only
-// report/ sees this.
+// report/ sees this. VisitMembers: core/stored_values.h.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "report/classes/pass_sums.h"
 #include "report/nodes/measured.h"
-#include "report/nodes/transfers.h"
 #include "report/values/class_values.h"
 
 namespace reprise {
@@ -20,13 +20,24 @@ template <typename Key>
 class ClassSums {
  public:
   explicit ClassSums(Key NodeInfo::*key) : key_(key) {}
-  // Of the rank at this position.
-  ClassSums(Key NodeInfo::*key, std::span<const MeasuredRank> ranks, std::size_t r,
-            const TransferSummary& transfers);
-  // The next ranks'.
-  void Add(const ClassSums& others);
+  // Of one rank, without how long its transfers took as replayed.
+  ClassSums(Key NodeInfo::*key, const MeasuredRank& rank);
+  // That of one of them: of a node that counts, in one iteration.
+  void AddTransfer(const NodeInfo& node, const NodeRecord& record, std::int64_t own_ns) {
+    passes_[node.*key_].Add(record.iteration, own_ns);
+    sums_[node.*key_].row.from_ns[static_cast<std::size_t>(node.time_from)] += alike_ * own_ns;
+  }
+  // The next rank's.
+  void Add(const ClassSums& other);
   // By recorded time, longest first.
   [[nodiscard]] std::vector<ClassRow> Finish() const;
+
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.alike_);
+    visit(self.sums_);
+    visit(self.passes_);
+  }
 
  private:
   struct Sum {
@@ -35,6 +46,9 @@ class ClassSums {
   };
   Key NodeInfo::*key_;
   std::map<Key, Sum> sums_;
+  // Of one rank: what its nodes took, and for how many ranks it stands.
+  std::map<Key, PassSums> passes_;
+  std::int64_t alike_ = 1;
 };
 extern template class ClassSums<OpClass>;
 extern template class ClassSums<Phase>;
@@ -55,6 +69,12 @@ class WorkTimes {
   // What --stretch would have to be for operations to last as recorded without tracing: of classes
   // that were faster and that matter, longest recorded first.
   [[nodiscard]] std::vector<ClassFactor> Stretches() const;
+
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.all_);
+    visit(self.by_class_);
+  }
 
  private:
   Sum all_;

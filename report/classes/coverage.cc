@@ -232,6 +232,19 @@ void DescribeNodes(const MeasuredRank& rank, RankRow& row) {
   row.recorded_steps = CountRecordedSteps(data);
 }
 
+void TakeNodes(const RankRow& described, RankRow& row) {
+  row.nodes = described.nodes;
+  row.coverage = described.coverage;
+  row.coverages = described.coverages;
+  row.recorded_ns = described.recorded_ns;
+  row.unknown_ns = described.unknown_ns;
+  row.work_known = described.work_known;
+  row.host_ns = described.host_ns;
+  row.wait_ns = described.wait_ns;
+  row.delay_ns = described.delay_ns;
+  row.recorded_steps = described.recorded_steps;
+}
+
 Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis) {
   Coverage sums;
   for (const RankRow& row : ranks) {

@@ -15,6 +15,8 @@ namespace reprise {
 [[nodiscard]] RankRow IdentifyRank(const MeasuredRank& rank, const RunManifest& manifest);
 // What its nodes say.
 void DescribeNodes(const MeasuredRank& rank, RankRow& row);
+// That of `described`, in a row of the same rank.
+void TakeNodes(const RankRow& described, RankRow& row);
 
 // Weighted by each rank's amount.
 [[nodiscard]] Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis);

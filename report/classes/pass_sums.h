@@ -27,6 +27,7 @@ class PassSums {
     sums_[next_].ns += duration_ns;
     next_ = next_ + 1 == sums_.size() ? 0 : next_ + 1;
   }
+  [[nodiscard]] bool empty() const { return sums_.empty(); }
   // 0 without any.
   [[nodiscard]] std::int64_t MedianNs() const {
     std::vector<std::int64_t> values_ns;
@@ -35,6 +36,11 @@ class PassSums {
       values_ns.push_back(sum.ns);
     }
     return Median(values_ns).value_or(0);
+  }
+
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.sums_);
   }
 
  private:

@@ -23,6 +23,11 @@ class ShapeSums {
   // By |replayed - recorded|, largest first.
   [[nodiscard]] std::vector<ShapeRow> Finish() const;
 
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.rows_);
+  }
+
  private:
   std::map<std::pair<std::string, std::string>, ShapeRow> rows_;
 };

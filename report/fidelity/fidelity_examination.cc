@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "report/fidelity/timing_comparison.h"
 #include "report/nodes/append.h"
@@ -30,9 +32,13 @@ constexpr std::size_t kBins = PrefixOf(kMostRatio) - kFirstBin + 1;
 std::size_t BinOf(double error) {
   return PrefixOf(std::clamp(1 + error, 1 / kMostRatio, kMostRatio)) - kFirstBin;
 }
-double ErrorOf(std::size_t bin) {
+double ErrorOfBin(std::size_t bin) {
   const std::uint64_t middle = std::uint64_t{1} << (kMantissaBits - kBits - 1);
   return std::bit_cast<double>(((kFirstBin + bin) << (kMantissaBits - kBits)) + middle) - 1;
+}
+
+double ErrorOf(std::int64_t recorded_ns, std::int64_t apart_ns) {
+  return static_cast<double>(apart_ns) / static_cast<double>(recorded_ns);
 }
 
 // Threads and streams; transfers are in OverlapRow.
@@ -122,119 +128,9 @@ std::vector<OverlapRow> DescribeOverlap(std::span<const MeasuredRank> ranks,
   return out;
 }
 
-}  // namespace
-
-std::vector<NodeErrorSums::Node> NodeErrorSums::NodesOf(const MeasuredRank& rank) {
-  std::vector<Node> found;
-  found.reserve(rank.data().nodes.size());
-  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
-    const NodeInfo& node = rank.data().nodes[i];
-    const auto replayed_ns = rank.MedianDurationNs(i);
-    if (node.counts_for_coverage && node.kind != OpKind::kComm && replayed_ns &&
-        node.recorded_duration_ns > 0) {
-      const auto recorded_ns = static_cast<double>(node.recorded_duration_ns);
-      found.push_back({recorded_ns, static_cast<double>(*replayed_ns) - recorded_ns});
-    }
-  }
-  return found;
-}
-
-void NodeErrorSums::Add(std::span<const Node> nodes) {
-  for (const auto& [weight, apart] : nodes) {
-    Add(apart / weight, weight);
-    recorded_ns_ += weight;
-    apart_ns_ += std::abs(apart);
-    within_ns_ += std::abs(apart) <= weight / 10 ? weight : 0;
-  }
-}
-
-void NodeErrorSums::Add(double error, double weight) {
-  if (++count_ <= kMostExact) {
-    errors_.emplace_back(error, weight);
-    return;
-  }
-  if (bins_.empty()) {
-    bins_.assign(kBins, 0);
-    for (const auto& [of_node, its_weight] : errors_) {
-      AddToBin(of_node, its_weight);
-    }
-    errors_ = std::vector<std::pair<double, double>>();
-  }
-  AddToBin(error, weight);
-}
-
-void NodeErrorSums::AddToBin(double error, double weight) { bins_[BinOf(error)] += weight; }
-
-std::optional<NodeErrors> NodeErrorSums::Finish() {
-  if (count_ == 0) {
-    return std::nullopt;
-  }
-  std::ranges::sort(errors_);
-  for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
-    if (bins_[bin] > 0) {
-      errors_.emplace_back(ErrorOf(bin), bins_[bin]);
-    }
-  }
-  const auto quantile = [this](double fraction) {
-    double below_ns = 0;
-    for (const auto& [error, weight] : errors_) {
-      below_ns += weight;
-      if (below_ns >= fraction * recorded_ns_) {
-        return error;
-      }
-    }
-    return errors_.back().first;
-  };
-  return NodeErrors{.count = count_,
-                    .mean_absolute_error = apart_ns_ / recorded_ns_,
-                    .p05 = quantile(0.05),
-                    .p25 = quantile(0.25),
-                    .p50 = quantile(0.5),
-                    .p75 = quantile(0.75),
-                    .p95 = quantile(0.95),
-                    .within_tenth = within_ns_ / recorded_ns_};
-}
-
-FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
-                                         const RunManifest& manifest)
-    : outline_(outline), manifest_(manifest), pass_(FindMedianPass(outline)) {
-  if (!pass_) {
-    details_.why_not = "no iteration was finished on every rank";
-  }
-}
-
-PartTimes FidelityExamination::TimesOf(std::span<const MeasuredRank> ranks) const {
-  PartTimes times;
-  if (pass_) {
-    if (const Status found = FindTimes(ranks, times); !found) {
-      times.why_not = found.error().message;
-    }
-  }
-  return times;
-}
-
-void FidelityExamination::Add(PartTimes times) {
-  if (!times.why_not.empty()) {
-    details_.why_not = std::move(times.why_not);
-  }
-  if (times.difference) {
-    details_.difference = std::move(times.difference);
-    details_.critical_path = std::move(times.critical_path);
-  }
-  Append(std::move(times.gains), details_.gains);
-  Append(std::move(times.actors), details_.actors);
-  Append(std::move(times.overlap), details_.overlap);
-}
-
-void FidelityExamination::Add(std::span<const NodeErrorSums::Node> nodes,
-                              TopDifferences differences) {
-  errors_.Add(nodes);
-  top_differences_.Add(std::move(differences));
-}
-
-Status FidelityExamination::FindTimes(std::span<const MeasuredRank> ranks, PartTimes& times) const {
-  REPRISE_ASSIGN(const RunTiming timing, TimeRun(ranks, MatchTransfers(ranks), manifest_, *pass_));
-  const bool whole = ranks.size() == outline_.size();
+Status FindTimes(std::span<const MeasuredRank> ranks, const RunManifest& manifest,
+                 const MedianPass& pass, bool whole, PartTimes& times) {
+  REPRISE_ASSIGN(const RunTiming timing, TimeRun(ranks, MatchTransfers(ranks), manifest, pass));
   if (timing.recorded_pass_ns <= 0) {
     if (whole) {
       REPRISE_ASSIGN(times.gains, GainsOf(timing));
@@ -259,6 +155,149 @@ Status FidelityExamination::FindTimes(std::span<const MeasuredRank> ranks, PartT
   times.actors = DescribeActors(timing, recorded);
   times.overlap = DescribeOverlap(ranks, timing, recorded);
   return {};
+}
+
+}  // namespace
+
+NodeErrorSums::NodeErrorSums(const MeasuredRank& rank) {
+  for (std::size_t i = 0; i < rank.data().nodes.size(); ++i) {
+    const NodeInfo& node = rank.data().nodes[i];
+    const auto replayed_ns = rank.MedianDurationNs(i);
+    if (node.counts_for_coverage && node.kind != OpKind::kComm && replayed_ns &&
+        node.recorded_duration_ns > 0) {
+      const std::int64_t apart_ns = *replayed_ns - node.recorded_duration_ns;
+      AddNode({node.recorded_duration_ns, apart_ns});
+      recorded_ns_ += node.recorded_duration_ns;
+      apart_ns_ += std::abs(apart_ns);
+      within_ns_ +=
+          10 * std::abs(apart_ns) <= node.recorded_duration_ns ? node.recorded_duration_ns : 0;
+    }
+  }
+  filled_ = FilledBins();
+  bins_ = std::vector<std::int64_t>();
+}
+
+void NodeErrorSums::Add(const NodeErrorSums& others) {
+  for (const Node& node : others.nodes_) {
+    AddNode(node);
+  }
+  if (!others.filled_.empty()) {
+    AddToBins(others.filled_);
+    count_ += others.count_;
+  }
+  recorded_ns_ += others.recorded_ns_;
+  apart_ns_ += others.apart_ns_;
+  within_ns_ += others.within_ns_;
+}
+
+void NodeErrorSums::AddNode(const Node& node) {
+  if (++count_ <= kMostExact && bins_.empty()) {
+    nodes_.push_back(node);
+    return;
+  }
+  if (bins_.empty()) {
+    AddToBins({});
+  }
+  AddToBin(node);
+}
+
+void NodeErrorSums::AddToBin(const Node& node) {
+  bins_[BinOf(ErrorOf(node.recorded_ns, node.apart_ns))] += node.recorded_ns;
+}
+
+// From then on there are bins alone.
+void NodeErrorSums::AddToBins(const std::vector<Bin>& filled) {
+  bins_.resize(kBins);
+  for (const Node& node : std::exchange(nodes_, {})) {
+    AddToBin(node);
+  }
+  for (const auto& [bin, weight] : filled) {
+    bins_[std::min<std::size_t>(bin, kBins - 1)] += weight;
+  }
+}
+
+std::vector<NodeErrorSums::Bin> NodeErrorSums::FilledBins() const {
+  std::vector<Bin> filled = filled_;
+  for (std::uint32_t bin = 0; bin < bins_.size(); ++bin) {
+    if (bins_[bin] > 0) {
+      filled.emplace_back(bin, bins_[bin]);
+    }
+  }
+  return filled;
+}
+
+std::optional<NodeErrors> NodeErrorSums::Finish() const {
+  if (count_ == 0) {
+    return std::nullopt;
+  }
+  std::vector<std::pair<double, std::int64_t>> errors;  // with their weights
+  errors.reserve(nodes_.size());
+  for (const Node& node : nodes_) {
+    errors.emplace_back(ErrorOf(node.recorded_ns, node.apart_ns), node.recorded_ns);
+  }
+  std::ranges::sort(errors);
+  for (const auto& [bin, weight] : FilledBins()) {
+    errors.emplace_back(ErrorOfBin(bin), weight);
+  }
+  const auto recorded_ns = static_cast<double>(recorded_ns_);
+  const auto quantile = [&](double fraction) {
+    double below_ns = 0;
+    for (const auto& [error, weight] : errors) {
+      below_ns += static_cast<double>(weight);
+      if (below_ns >= fraction * recorded_ns) {
+        return error;
+      }
+    }
+    return errors.back().first;
+  };
+  return NodeErrors{.count = count_,
+                    .mean_absolute_error = static_cast<double>(apart_ns_) / recorded_ns,
+                    .p05 = quantile(0.05),
+                    .p25 = quantile(0.25),
+                    .p50 = quantile(0.5),
+                    .p75 = quantile(0.75),
+                    .p95 = quantile(0.95),
+                    .within_tenth = static_cast<double>(within_ns_) / recorded_ns};
+}
+
+FidelityExamination::FidelityExamination(std::span<const MeasuredRank> outline,
+                                         const RunManifest& manifest)
+    : outline_(outline), manifest_(manifest), pass_(FindMedianPass(outline)) {
+  if (!pass_) {
+    details_.why_not = "no iteration was finished on every rank";
+  }
+}
+
+PartTimes FindPartTimes(std::span<const MeasuredRank> ranks, const RunManifest& manifest,
+                        const MedianPass& pass, bool whole) {
+  PartTimes times;
+  if (const Status found = FindTimes(ranks, manifest, pass, whole, times); !found) {
+    times.why_not = found.error().message;
+  }
+  return times;
+}
+
+PartTimes FidelityExamination::TimesOf(std::span<const MeasuredRank> ranks) const {
+  return pass_ ? FindPartTimes(ranks, manifest_, *pass_, ranks.size() == outline_.size())
+               : PartTimes();
+}
+
+void FidelityExamination::Add(PartTimes times) {
+  if (!times.why_not.empty()) {
+    details_.why_not = std::move(times.why_not);
+  }
+  if (times.difference) {
+    details_.difference = std::move(times.difference);
+    details_.critical_path = std::move(times.critical_path);
+  }
+  Append(std::move(times.gains), details_.gains);
+  Append(std::move(times.actors), details_.actors);
+  Append(std::move(times.overlap), details_.overlap);
+}
+
+void FidelityExamination::Add(const NodeErrorSums& errors, TopDifferences differences) {
+  errors_.Add(errors);
+  top_differences_.Add(std::move(differences));
 }
 
 FidelityDetails FidelityExamination::Finish() {

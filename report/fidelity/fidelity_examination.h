@@ -20,28 +20,47 @@ namespace reprise {
 // kMostExact nodes are of bins of replayed / recorded, each 2^-14 wide.
 class NodeErrorSums {
  public:
-  static constexpr std::int64_t kMostExact = 1 << 20;
+  static constexpr std::int64_t kMostExact = 1 << 16;
 
-  // One node that was measured.
-  struct Node {
-    double recorded_ns = 0;
-    double apart_ns = 0;  // replayed − recorded
-  };
-  [[nodiscard]] static std::vector<Node> NodesOf(const MeasuredRank& rank);
-  void Add(std::span<const Node> nodes);
-  [[nodiscard]] std::optional<NodeErrors> Finish();
+  NodeErrorSums() = default;
+  // Of one rank's nodes that were measured.
+  explicit NodeErrorSums(const MeasuredRank& rank);
+  // The next ranks'.
+  void Add(const NodeErrorSums& others);
+  [[nodiscard]] std::optional<NodeErrors> Finish() const;
+
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.count_);
+    visit(self.recorded_ns_);
+    visit(self.apart_ns_);
+    visit(self.within_ns_);
+    visit(self.nodes_);
+    visit(self.filled_);
+  }
 
  private:
-  void Add(double error, double weight);
-  void AddToBin(double error, double weight);
+  // One node.
+  struct Node {
+    std::int64_t recorded_ns = 0;
+    std::int64_t apart_ns = 0;  // replayed − recorded
+  };
+  using Bin = std::pair<std::uint32_t, std::int64_t>;  // its number, the weight in it
+
+  void AddNode(const Node& node);
+  void AddToBin(const Node& node);
+  void AddToBins(const std::vector<Bin>& filled);
+  [[nodiscard]] std::vector<Bin> FilledBins() const;
 
   std::int64_t count_ = 0;
-  std::vector<std::pair<double, double>> errors_;
-  std::vector<double> bins_;  // weights; empty: errors_ has all
-  double recorded_ns_ = 0, apart_ns_ = 0, within_ns_ = 0;
+  std::int64_t recorded_ns_ = 0, apart_ns_ = 0, within_ns_ = 0;
+  // All nodes; or of many, once they are all there, the bins with any weight.
+  std::vector<Node> nodes_;
+  std::vector<Bin> filled_;
+  std::vector<std::int64_t> bins_;  // weights, while many are added
 };
 
-// Of a part of a run's ranks. What is empty was not found.
+// Of a part of a run's ranks, or of all. What is empty was not found.
 struct PartTimes {
   std::optional<Difference> difference;
   std::vector<PathRow> critical_path;
@@ -50,6 +69,11 @@ struct PartTimes {
   std::vector<OverlapRow> overlap;
   std::string why_not;  // there is no difference
 };
+
+// What the iteration took whose pass time is the median. `whole`: these are all ranks of the run.
+[[nodiscard]] PartTimes FindPartTimes(std::span<const MeasuredRank> ranks,
+                                      const RunManifest& manifest, const MedianPass& pass,
+                                      bool whole);
 
 // Takes ranks in any number of parts. The difference and the critical path want all of them in one
 // part; with them, actors and overlap are of the iteration whose pass time is the median. Nodes and
@@ -64,12 +88,12 @@ class FidelityExamination {
   // Parts in order, each rank once.
   void Add(PartTimes times);
   // Likewise, what was found of one rank.
-  void Add(std::span<const NodeErrorSums::Node> nodes, TopDifferences differences);
+  void Add(const NodeErrorSums& errors, TopDifferences differences);
   [[nodiscard]] FidelityDetails Finish();
+  // Nothing: no iteration was finished on every rank.
+  [[nodiscard]] const std::optional<MedianPass>& pass() const { return pass_; }
 
  private:
-  [[nodiscard]] Status FindTimes(std::span<const MeasuredRank> ranks, PartTimes& times) const;
-
   std::span<const MeasuredRank> outline_;
   const RunManifest& manifest_;
   std::optional<MedianPass> pass_;

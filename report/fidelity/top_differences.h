@@ -25,6 +25,11 @@ class TopDifferences {
   // Ten at most, by |difference|.
   [[nodiscard]] std::vector<TopDifferenceRow> Finish(bool oversubscribed) const;
 
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.operations_);
+  }
+
  private:
   // All nodes of one operation.
   struct Operation {

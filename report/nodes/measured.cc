@@ -25,6 +25,7 @@ MeasuredRank::MeasuredRank(const RankData& data)
     : data_(&data), node_index_(data.nodes), alike_(RanksAlike(data)) {
   ChooseSteps();
   FindNodes();
+  FindTransfers();
   IndexRecords();
   FindMedians();
   ChooseModes();
@@ -55,6 +56,20 @@ void MeasuredRank::FindNodes() {
   node_of_record_.reserve(data_->records.size());
   for (const NodeRecord& record : data_->records) {
     node_of_record_.push_back(FindNode(record.node_id).value_or(kNoNode));
+  }
+}
+
+void MeasuredRank::FindTransfers() {
+  is_transfer_.resize(data_->nodes.size());
+  for (const CollectiveInfo& info : data_->collectives) {
+    const auto node = FindNode(info.node_id);
+    if (node && !is_transfer_[*node]) {
+      is_transfer_[*node] = true;
+      transfer_nodes_.push_back(*node);
+    }
+  }
+  if (!std::ranges::is_sorted(transfer_nodes_)) {
+    std::ranges::sort(transfer_nodes_);
   }
 }
 

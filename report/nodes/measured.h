@@ -46,6 +46,9 @@ class MeasuredRank {
   // How the node was replayed: as recorded, else as planned; what should have run and has no record
   // in any iteration, finished or not, was skipped.
   [[nodiscard]] ReplayMode Mode(std::size_t node) const { return modes_[node]; }
+  // Whether data().collectives has the node, and all that it has, each once and ascending.
+  [[nodiscard]] bool IsTransfer(std::size_t node) const { return is_transfer_[node]; }
+  [[nodiscard]] const std::vector<std::uint32_t>& transfer_nodes() const { return transfer_nodes_; }
   // Planned to run, but without a record.
   [[nodiscard]] std::int64_t never_ran() const { return never_ran_; }
   // Finished steps that are not warm-up.
@@ -61,6 +64,7 @@ class MeasuredRank {
  private:
   void ChooseSteps();
   void FindNodes();
+  void FindTransfers();
   void IndexRecords();
   void FindMedians();
   void ChooseModes();
@@ -72,6 +76,8 @@ class MeasuredRank {
   std::vector<std::uint32_t> records_;
   std::vector<std::int64_t> medians_ns_;  // 0 where there are no records
   std::vector<ReplayMode> modes_;
+  std::vector<bool> is_transfer_;
+  std::vector<std::uint32_t> transfer_nodes_;
   std::vector<StepRecord> steps_;
   std::int64_t never_ran_ = 0;
   std::int64_t alike_ = 1;

@@ -16,22 +16,33 @@ void StepClassSums::Add(StepClassSums&& others) {
   }
 }
 
-StepClassSums::StepClassSums(std::span<const MeasuredRank> ranks, std::size_t r,
-                             const TransferSummary& transfers) {
-  const MeasuredRank& rank = ranks[r];
+namespace {
+
+// Finds the sums of a key. Nodes and records of one step and iteration mostly stand together.
+template <typename Map>
+class LastFound {
+ public:
+  explicit LastFound(Map& sums) : sums_(sums) {}
+  typename Map::mapped_type& operator()(const typename Map::key_type& key) {
+    if (at_ == nullptr || key != last_) {
+      at_ = &sums_[key];
+      last_ = key;
+    }
+    return *at_;
+  }
+
+ private:
+  Map& sums_;
+  typename Map::key_type last_{};
+  typename Map::mapped_type* at_ = nullptr;
+};
+
+}  // namespace
+
+StepClassSums::StepClassSums(const MeasuredRank& rank) {
   const RankData& data = rank.data();
-  // Nodes and records of one step and iteration mostly stand together.
-  const auto finder = [](std::map<Key, Sum>& sums) {
-    return [&sums, last = Key{}, at = static_cast<Sum*>(nullptr)](const Key& key) mutable -> Sum& {
-      if (at == nullptr || key != last) {
-        at = &sums[key];
-        last = key;
-      }
-      return *at;
-    };
-  };
-  auto recorded = finder(recorded_);
-  auto replayed = finder(replayed_);
+  LastFound recorded(recorded_);
+  LastFound replayed(replayed_);
   // A rank knows one recorded step time: the mean over its steps.
   const auto step_ns = data.facts.recorded_step_ns;
   for (const StepRecord& step : rank.steps()) {
@@ -48,12 +59,21 @@ StepClassSums::StepClassSums(std::span<const MeasuredRank> ranks, std::size_t r,
     const auto c = static_cast<std::size_t>(node.op_class);
     present_[c] = true;
     recorded({data.rank, node.step, -1}).class_ns[c] += node.recorded_duration_ns;
+    if (rank.IsTransfer(i)) {
+      continue;
+    }
     for (const std::uint32_t k : rank.Records(i)) {
       const NodeRecord& record = data.records[k];
-      // From the last arrival on for a transfer that all members finished; else from its start.
-      replayed({data.rank, record.step, record.iteration}).class_ns[c] +=
-          transfers.OwnNs(r, k).value_or(record.duration_ns);
+      replayed({data.rank, record.step, record.iteration}).class_ns[c] += record.duration_ns;
     }
+  }
+}
+
+void StepClassSums::AddTransfer(std::int32_t rank, const NodeInfo& node, const NodeRecord& record,
+                                std::int64_t own_ns) {
+  if (node.step >= 0) {
+    replayed_[{rank, record.step, record.iteration}]
+        .class_ns[static_cast<std::size_t>(node.op_class)] += own_ns;
   }
 }
 

@@ -34,14 +34,23 @@ struct StepClasses {
 class StepClassSums {
  public:
   StepClassSums() = default;
-  // Of the rank at this position.
-  StepClassSums(std::span<const MeasuredRank> ranks, std::size_t r,
-                const TransferSummary& transfers);
+  // Of one rank, without how long its transfers took as replayed.
+  explicit StepClassSums(const MeasuredRank& rank);
+  // That of one of them: of the rank's node that counts, in one iteration.
+  void AddTransfer(std::int32_t rank, const NodeInfo& node, const NodeRecord& record,
+                   std::int64_t own_ns);
   // The next ranks'.
   void Add(StepClassSums&& others);
   // By rank, step and iteration. At most `most_cells` class times as replayed: whole iterations,
   // the first ones, at least one.
   [[nodiscard]] StepClasses Finish(std::size_t most_cells) const;
+
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.recorded_);
+    visit(self.replayed_);
+    visit(self.present_);
+  }
 
  private:
   struct Sum {

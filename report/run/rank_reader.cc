@@ -50,6 +50,8 @@ Status ReadCollectives(const RankTables& tables, RankData& data) {
 Status ReadOtherTables(const RankTables& tables, RankData& data) {
   if (tables.content == RankContent::kWhole) {
     REPRISE_TRY(tables.Read(data.edges));
+  }
+  if (tables.content == RankContent::kWhole || tables.content == RankContent::kOperations) {
     REPRISE_TRY(tables.Read(data.joules));
   }
   REPRISE_TRY(tables.Read(data.steps));
@@ -148,6 +150,33 @@ Result<RankData> ReadRankFromMerged(const std::string& directory, int rank, Rank
                   " WHERE replayed_duration_ns IS NOT NULL)",
                   iteration, base_ns)));
   return data;
+}
+
+Result<std::vector<RankData>> ReadMergedSteps(const std::string& directory) {
+  const std::string path = MergedPath(directory);
+  REPRISE_ASSIGN(Database database, Database::Open(path, Database::Access::kRead));
+  REPRISE_TRY(CheckSchema(database, path));
+  REPRISE_ASSIGN(Statement select,
+                 database.Prepare(fmt::format("SELECT {}, rank FROM {} ORDER BY rank",
+                                              SelectedColumns<StepRecord>(),
+                                              TableName(static_cast<StepRecord*>(nullptr)))));
+  std::vector<RankData> ranks;
+  for (;;) {
+    REPRISE_ASSIGN(const bool more, select.Next());
+    if (!more) {
+      return ranks;
+    }
+    StepRecord step;
+    if (!ReadColumns(select, ColumnPart::kAll, step)) {
+      return BadInput(path + ": table steps: a value of another type or size than "
+                             "docs/run_format.md says");
+    }
+    const auto rank = static_cast<std::int32_t>(select.Int(static_cast<int>(kColumns<StepRecord>)));
+    if (ranks.empty() || ranks.back().rank != rank) {
+      ranks.emplace_back().rank = rank;
+    }
+    ranks.back().steps.push_back(step);
+  }
 }
 
 Result<std::vector<std::int32_t>> RanksInMerged(const std::string& directory) {

@@ -21,6 +21,8 @@ namespace reprise {
 // From run.sqlite: everything but records, which are rebuilt as one iteration of medians.
 [[nodiscard]] Result<RankData> ReadRankFromMerged(const std::string& directory, int rank,
                                                   RankContent content);
+// Ranks of run.sqlite that have steps, ascending: steps alone.
+[[nodiscard]] Result<std::vector<RankData>> ReadMergedSteps(const std::string& directory);
 // Ranks that run.sqlite has; empty if there is no such file.
 [[nodiscard]] Result<std::vector<std::int32_t>> RanksInMerged(const std::string& directory);
 

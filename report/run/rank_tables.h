@@ -90,7 +90,7 @@ struct RankTables {
  private:
   // How many rows to make room for: vectors that grow would take twice the memory at times.
   [[nodiscard]] Result<std::size_t> Count(std::string_view table) const {
-    if (!own_file || content != RankContent::kWhole) {
+    if (!own_file || content == RankContent::kTransfers || content == RankContent::kOutline) {
       return 0;
     }
     REPRISE_ASSIGN(Statement select,

@@ -21,7 +21,6 @@ namespace reprise {
 namespace {
 
 constexpr std::string_view kColumnsFormat = "reprise-columns-1";
-constexpr std::size_t kSumDigits = 32;
 // That SQLite takes for a row of two columns or more: its place, its size, its number, the types.
 constexpr std::uint64_t kLeastBytesOfRow = 6;
 
@@ -142,19 +141,12 @@ bool HasKnownTables(const ColumnsIndex& index) {
   return found == known && index.tables.size() == known.size();
 }
 
-// Without the last digits, which are its checksum, where they are.
-std::optional<std::string_view> VerifiedBytes(std::string_view bytes) {
-  if (bytes.size() < kSumDigits + sizeof(std::uint64_t)) {
-    return std::nullopt;
-  }
-  const std::string_view before = bytes.substr(0, bytes.size() - kSumDigits);
-  return ChecksumOfBytes(before) == bytes.substr(before.size()) ? std::optional(before)
-                                                                : std::nullopt;
-}
-
 // Of verified bytes; leaves the blocks.
 std::optional<ColumnsIndex> TakeIndex(std::string_view& bytes) {
   std::uint64_t size = 0;
+  if (bytes.size() < sizeof(size)) {
+    return std::nullopt;
+  }
   bytes.remove_suffix(sizeof(size));
   std::memcpy(&size, bytes.data() + bytes.size(), sizeof(size));
   if (size > bytes.size()) {
@@ -168,34 +160,19 @@ std::optional<ColumnsIndex> TakeIndex(std::string_view& bytes) {
                                                         : std::nullopt;
 }
 
-std::string BytesOfFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  std::string bytes(size > 0 ? static_cast<std::size_t>(size) : 0, '\0');
-  file.seekg(0);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return file ? bytes : std::string();
-}
-
 }  // namespace
 
 Status WriteRowColumns(const std::string& directory, int rank) {
   const std::string path = RankPath(directory, rank);
   REPRISE_ASSIGN(std::string checksum, ChecksumOf(path));
   REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(ColumnsPath(directory, rank)));
-  const auto failed = [&] {
-    return EnvironmentError(ColumnsPath(directory, rank) + ": cannot be written");
-  };
   ColumnsWriter writer(draft.path(), std::move(checksum));
   REPRISE_TRY(AddTables(path, writer));
   if (!writer.Finish()) {
-    return failed();
+    return EnvironmentError(ColumnsPath(directory, rank) + ": cannot be written");
   }
-  REPRISE_ASSIGN(const std::string own, ChecksumOf(draft.path()));
-  std::ofstream file(draft.path(), std::ios::binary | std::ios::app);
-  file << own;
-  file.close();
-  return file ? draft.Publish() : failed();
+  REPRISE_TRY(AppendOwnChecksum(draft.path()));
+  return draft.Publish();
 }
 
 std::optional<RowColumns> RowColumns::Read(const std::string& directory, int rank,
@@ -205,10 +182,14 @@ std::optional<RowColumns> RowColumns::Read(const std::string& directory, int ran
   if (checksum.empty() || !std::filesystem::is_regular_file(path, error)) {
     return std::nullopt;
   }
+  std::optional<std::string> verified = ReadWithOwnChecksum(path);
+  if (!verified) {
+    return std::nullopt;
+  }
   RowColumns columns;
-  columns.bytes_ = std::make_unique<const std::string>(BytesOfFile(path));
-  auto blocks = VerifiedBytes(*columns.bytes_);
-  std::optional<ColumnsIndex> index = blocks ? TakeIndex(*blocks) : std::nullopt;
+  columns.bytes_ = std::make_unique<const std::string>(std::move(*verified));
+  std::string_view blocks = *columns.bytes_;
+  const std::optional<ColumnsIndex> index = TakeIndex(blocks);
   const auto file_bytes = std::filesystem::file_size(RankPath(directory, rank), error);
   if (!index || index->checksum != checksum || !HasKnownTables(*index) || error ||
       !HasPlausibleRows(*index, file_bytes)) {
@@ -218,14 +199,14 @@ std::optional<RowColumns> RowColumns::Read(const std::string& directory, int ran
     NumberTable& table = columns.tables_[of_table.table];
     table.rows = of_table.rows;
     for (const std::uint64_t bytes : of_table.block_bytes) {
-      if (bytes > blocks->size()) {
+      if (bytes > blocks.size()) {
         return std::nullopt;
       }
-      table.blocks.push_back(blocks->substr(0, bytes));
-      blocks->remove_prefix(bytes);
+      table.blocks.push_back(blocks.substr(0, bytes));
+      blocks.remove_prefix(bytes);
     }
   }
-  return blocks->empty() ? std::optional(std::move(columns)) : std::nullopt;
+  return blocks.empty() ? std::optional(std::move(columns)) : std::nullopt;
 }
 
 const NumberTable& RowColumns::Of(std::string_view table) const {

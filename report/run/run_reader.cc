@@ -38,10 +38,10 @@ struct RanksOnDisk {
 };
 
 // Empty: it is not known.
-std::string SumOfRank(const RanksOnDisk& from, int rank) {
+std::string SumOfRank(const Checksums& checksums, const std::string& directory, int rank) {
   const auto found =
-      from.checksums.sums().find(std::filesystem::path(RankPath(from.directory, rank)).filename());
-  return found == from.checksums.sums().end() ? "" : found->second;
+      checksums.sums().find(std::filesystem::path(RankPath(directory, rank)).filename());
+  return found == checksums.sums().end() ? "" : found->second;
 }
 
 // The rank's own file where it is there, run.sqlite's rows where it is not, else nothing.
@@ -49,7 +49,8 @@ Status ReadRank(const RanksOnDisk& from, int rank, RankContent content, RankPart
   const std::string& directory = from.directory;
   if (std::filesystem::exists(RankPath(directory, rank))) {
     REPRISE_ASSIGN(part.data,
-                   ReadRankFile(directory, rank, content, SumOfRank(from, rank), part.notes));
+                   ReadRankFile(directory, rank, content, SumOfRank(from.checksums, directory, rank),
+                                part.notes));
   } else if (std::ranges::find(from.merged, rank) != from.merged.end()) {
     REPRISE_ASSIGN(part.data, ReadRankFromMerged(directory, rank, content));
     part.notes.push_back(
@@ -263,7 +264,20 @@ Result<RunData> RunReader::ReadAll(RankContent content) {
   return run;
 }
 
+std::string RunReader::ChecksumOfRank(std::int32_t rank) const {
+  return SumOfRank(checksums_, directory_, rank);
+}
+
 Result<RunData> RunReader::Read(std::span<const std::int32_t> ranks, RankContent content) const {
+  REPRISE_ASSIGN(RunData run, ReadUnmoved(ranks, content));
+  for (RankData& rank : run.ranks) {
+    clocks_->Move(rank);
+  }
+  return run;
+}
+
+Result<RunData> RunReader::ReadUnmoved(std::span<const std::int32_t> ranks,
+                                       RankContent content) const {
   REPRISE_ASSIGN(std::vector<RankPart> parts,
                  ReadParts({directory_, checksums_, merged_ranks_}, ranks, content));
   RunData run{.manifest = manifest_, .ranks = {}, .notes = {}};
@@ -272,7 +286,6 @@ Result<RunData> RunReader::Read(std::span<const std::int32_t> ranks, RankContent
       return BadInput(fmt::format("{}: the file of rank {} went away while the run was read",
                                   directory_, ranks[i]));
     }
-    clocks_->Move(*parts[i].data);
     run.ranks.push_back(std::move(*parts[i].data));
   }
   return run;

@@ -27,9 +27,16 @@ class RunReader {
 
   // Every rank, as ReadRun has it, or less of it.
   [[nodiscard]] Result<RunData> ReadAll(RankContent content = RankContent::kWhole);
-  // These ranks, on the clock that ReadAll, which comes first, has found. No notes.
+  // These ranks, each on its own host's clock. No notes.
+  [[nodiscard]] Result<RunData> ReadUnmoved(std::span<const std::int32_t> ranks,
+                                            RankContent content = RankContent::kWhole) const;
+  // The clock that ReadAll, which comes first, has found.
+  [[nodiscard]] const ClockRelation& clocks() const { return *clocks_; }
+  // These ranks on that clock.
   [[nodiscard]] Result<RunData> Read(std::span<const std::int32_t> ranks,
                                      RankContent content = RankContent::kWhole) const;
+  // Of the rank's own file, which has it; empty: it is not known.
+  [[nodiscard]] std::string ChecksumOfRank(std::int32_t rank) const;
 
  private:
   RunReader() = default;

@@ -90,6 +90,16 @@ constexpr std::string_view kNodesView =
 #include "report/run/nodes_view.def"
     ;
 
+std::optional<std::int32_t> RankOf(std::string_view name, std::string_view suffix) {
+  constexpr std::string_view kPrefix = "rank";
+  if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(suffix.size());
+  return IsNumber(name) ? ParseNumber<std::int32_t>(name) : std::nullopt;
+}
+
 }  // namespace
 
 const std::vector<RunTable>& RunTables() {
@@ -186,15 +196,12 @@ std::string ColumnsPath(const std::string& directory, int rank) {
   return fmt::format("{}/rank{}.columns", directory, rank);
 }
 std::optional<std::int32_t> RankOfColumns(std::string_view name) {
-  constexpr std::string_view kPrefix = "rank";
-  constexpr std::string_view kSuffix = ".columns";
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
-    return std::nullopt;
-  }
-  name.remove_prefix(kPrefix.size());
-  name.remove_suffix(kSuffix.size());
-  return IsNumber(name) ? ParseNumber<std::int32_t>(name) : std::nullopt;
+  return RankOf(name, ".columns");
 }
+std::string SumsPath(const std::string& directory, int rank) {
+  return fmt::format("{}/rank{}.sums", directory, rank);
+}
+std::optional<std::int32_t> RankOfSums(std::string_view name) { return RankOf(name, ".sums"); }
 std::string MergedPath(const std::string& directory) { return directory + "/run.sqlite"; }
 
 }  // namespace reprise

@@ -69,6 +69,9 @@ inline constexpr char kStoredAnalysisFile[] = "analysis.bin";
 // The numbers of a rank's file (report/run/row_columns.h), and whose a file of that name has.
 [[nodiscard]] std::string ColumnsPath(const std::string& directory, int rank);
 [[nodiscard]] std::optional<std::int32_t> RankOfColumns(std::string_view name);
+// What a rank's nodes say by themselves (report/stored_sums.h), likewise.
+[[nodiscard]] std::string SumsPath(const std::string& directory, int rank);
+[[nodiscard]] std::optional<std::int32_t> RankOfSums(std::string_view name);
 [[nodiscard]] std::string MergedPath(const std::string& directory);
 
 }  // namespace reprise

@@ -1,4 +1,5 @@
-// Reports of simulated sets that come with the program: the same from columns as from rows.
+// Reports of simulated sets that come with the program: the same from columns and from kept sums as
+// from rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "report/run/row_columns.h"
 #include "report/run/schema.h"
 #include "report/sections/sections.h"
+#include "report/stored_sums.h"
 
 namespace reprise {
 namespace {
@@ -67,6 +69,12 @@ TEST_P(ColumnsOfSet, SayWhatRowsSay) {
   for (const std::int32_t rank : ranks) {
     ASSERT_TRUE(WriteRowColumns(Run(), rank));
     ASSERT_TRUE(RowColumns::Read(Run(), rank, *ChecksumOf(RankPath(Run(), rank))));
+  }
+  EXPECT_EQ(Reported(0), at_once);
+  EXPECT_EQ(Reported(one_rank_bytes), by_rank);
+  ASSERT_TRUE(StoreSums(Run(), ranks, 0));
+  for (const std::int32_t rank : ranks) {
+    EXPECT_EQ(fs::exists(SumsPath(Run(), rank)), ranks.size() > 1);
   }
   EXPECT_EQ(Reported(0), at_once);
   EXPECT_EQ(Reported(one_rank_bytes), by_rank);

@@ -212,13 +212,11 @@ TEST(Fidelity, QuantilesOfManyNodesAreOfNarrowBins) {
     data.records.push_back(MakeRecord(id, 0, ReplayMode::kReal, 0, replayed_ns));
   }
   data.steps = {{.iteration = 0, .duration_ns = 1'000}};
-  const auto nodes = NodeErrorSums::NodesOf(MeasuredRank(data));
-  NodeErrorSums few;
+  const NodeErrorSums few((MeasuredRank(data)));
   NodeErrorSums many;
-  few.Add(nodes);
   constexpr std::int64_t kTimes = NodeErrorSums::kMostExact / kNodes + 1;
   for (std::int64_t i = 0; i < kTimes; ++i) {
-    many.Add(nodes);
+    many.Add(few);
   }
   const auto exact = few.Finish();
   const auto of_bins = many.Finish();

@@ -1,0 +1,138 @@
+#include "report/stored_sums.h"
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/checksums.h"
+#include "core/parallel.h"
+#include "core/stored_values.h"
+#include "core/temporary_output.h"
+#include "report/run/provenance.h"
+#include "report/run/rank_reader.h"
+#include "report/run/run.h"
+#include "report/run/schema.h"
+#include "report/stored_enums.h"
+
+namespace reprise {
+namespace {
+
+// What sums are of. Others are of no use.
+struct SumsOrigin {
+  std::string format = "reprise-sums-1";
+  std::string program;  // checksums
+  std::string rank_file;
+  std::int32_t iteration = -1;  // of MedianPass
+};
+
+// Of the program that runs; empty: it cannot be read.
+const std::string& ChecksumOfProgram() {
+  static const std::string checksum = ChecksumOf("/proc/self/exe").value_or("");
+  return checksum;
+}
+
+std::optional<MedianPass> PassOf(const std::vector<RankData>& ranks) {
+  std::vector<MeasuredRank> measured;
+  measured.reserve(ranks.size());
+  for (const RankData& rank : ranks) {
+    measured.emplace_back(rank);
+  }
+  return FindMedianPass(measured);
+}
+
+// What the sums of all ranks need.
+struct SumsBasis {
+  const std::string& directory;
+  RunManifest manifest;
+  Checksums checksums;
+  MedianPass pass;
+};
+
+Status WriteSums(const SumsBasis& basis, int rank) {
+  const std::filesystem::path name = RankPath("", rank);
+  const auto checksum = basis.checksums.sums().find(name.filename());
+  if (checksum == basis.checksums.sums().end() || ChecksumOfProgram().empty()) {
+    return {};
+  }
+  std::vector<std::string> notes;
+  REPRISE_ASSIGN(const RankData data,
+                 ReadRankFile(basis.directory, rank, RankContent::kWhole, checksum->second, notes));
+  std::string bytes;
+  ValueWriter write(bytes);
+  write(SumsOrigin{.program = ChecksumOfProgram(),
+                   .rank_file = checksum->second,
+                   .iteration = basis.pass.iteration});
+  write(SumsOfRank(MeasuredRank(data), basis.manifest, basis.pass));
+  const std::string path = SumsPath(basis.directory, rank);
+  REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
+  std::ofstream file(draft.path(), std::ios::binary);
+  file << bytes;
+  file.close();
+  if (!file) {
+    return EnvironmentError(path + ": cannot be written");
+  }
+  REPRISE_TRY(AppendOwnChecksum(draft.path()));
+  return draft.Publish();
+}
+
+}  // namespace
+
+Status StoreSums(const std::string& directory, std::span<const std::int32_t> ranks,
+                 std::int64_t least_bytes) {
+  std::vector<std::int32_t> large;
+  for (const std::int32_t rank : ranks) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(RankPath(directory, rank), error);
+    if (!error && static_cast<std::int64_t>(bytes) >= least_bytes) {
+      large.push_back(rank);
+    }
+  }
+  REPRISE_ASSIGN(RunManifest manifest, ReadManifest(directory));
+  if (large.empty() || !manifest.complete || manifest.world_size < 2 ||
+      manifest.provenance != Name(Provenance::kFull)) {
+    return {};
+  }
+  REPRISE_ASSIGN(const std::vector<RankData> steps, ReadMergedSteps(directory));
+  const auto pass = PassOf(steps);
+  if (!pass || std::ssize(steps) != manifest.world_size) {
+    return {};
+  }
+  REPRISE_ASSIGN(Checksums checksums, Checksums::Read(directory));
+  const SumsBasis basis{directory, std::move(manifest), std::move(checksums), *pass};
+  std::vector<Status> written(large.size());
+  ForEachInParallel(large.size(), [&](std::size_t i) { written[i] = WriteSums(basis, large[i]); });
+  for (Status& status : written) {
+    REPRISE_TRY(std::move(status));
+  }
+  return {};
+}
+
+Result<std::optional<RankSums>> ReadSums(const std::string& directory, int rank,
+                                         const std::string& checksum, const MedianPass& pass) {
+  const std::string path = SumsPath(directory, rank);
+  std::error_code error;
+  if (checksum.empty() || !std::filesystem::is_regular_file(path, error)) {
+    return std::nullopt;
+  }
+  const auto unusable = [&path](const char* why) { return BadInput(path + ": " + why); };
+  const std::optional<std::string> bytes = ReadWithOwnChecksum(path);
+  if (!bytes) {
+    return unusable("damaged");
+  }
+  ValueReader read(*bytes);
+  SumsOrigin origin{.format = {}};
+  read(origin);
+  if (origin.format != SumsOrigin().format || origin.program != ChecksumOfProgram()) {
+    return unusable("of another version of the program");
+  }
+  if (origin.rank_file != checksum || origin.iteration != pass.iteration) {
+    return unusable("of another run");
+  }
+  std::optional<RankSums> sums(std::in_place);
+  read(*sums);
+  return read.AtEnd() ? Result<std::optional<RankSums>>(std::move(sums)) : unusable("damaged");
+}
+
+}  // namespace reprise

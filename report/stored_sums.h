@@ -1,0 +1,28 @@
+// RankSums kept beside a rank's file (SumsPath, docs/run_format.md), so that a report of a run that
+// is read rank by rank need not take the rank's nodes. Only the program that wrote them reads them,
+// and only while the rank's file is the one that they are of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/result.h"
+#include "report/rank_sums.h"
+
+namespace reprise {
+
+// Of these ranks of a complete run, several at a time. Ranks get none whose files have less than
+// `least_bytes`, nor do runs without provenance, of one rank, or without an iteration that all
+// ranks finished. Environment error: they cannot be written; bad input: a file is damaged.
+[[nodiscard]] Status StoreSums(const std::string& directory, std::span<const std::int32_t> ranks,
+                               std::int64_t least_bytes);
+
+// Of the rank's file with this checksum, which has been verified. Nothing: none are kept. An error
+// says why they are of no use: damaged, of another program or file, or of another pass.
+[[nodiscard]] Result<std::optional<RankSums>> ReadSums(const std::string& directory, int rank,
+                                                       const std::string& checksum,
+                                                       const MedianPass& pass);
+
+}  // namespace reprise
