@@ -1,11 +1,14 @@
 // What the report of a large run takes, first and next: time, processor time and memory of a
 // process of its own each.
-//   report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows]]]
+//   report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows | columns | sums
+//                [unsampled]]]]
 // NODES of each rank; 4 iterations and the machine's memory by default.
 // DIRECTORY gets a synthetic run, or has the one that an earlier call wrote: about 170 bytes a node
 // and 4 iterations. Ranks are on hosts of eight devices with a meter each. Of 13 nodes of a rank 3
-// are transfers. "columns" is what ranks do after their last iteration (report/run/row_columns.h);
-// "rows": the first report has none, as of an earlier version's run. Ends with 1 where the next
+// are transfers. "columns" and "sums" are what ranks do after their last iteration
+// (report/run/row_columns.h, report/stored_sums.h); by default the first report has both. "rows":
+// neither, as of an earlier version's run; "columns": no sums. "unsampled": a run without meters.
+// Ends with 1 where the next
 // report takes more than 5 s or 300 MB.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -134,7 +137,13 @@ void AppendSamples(RankWriter& writer, int rank, int ranks, std::int64_t end_ns)
   writer.Append(std::move(samples));
 }
 
-Status WriteRank(const std::string& directory, int rank, int ranks, int nodes, int iterations) {
+struct RunSize {
+  int ranks = 1, nodes = 1, iterations = 4;
+  bool sampled = true;
+};
+
+Status WriteRank(const std::string& directory, int rank, const RunSize& size) {
+  const auto& [ranks, nodes, iterations, sampled] = size;
   REPRISE_ASSIGN(const auto writer, RankWriter::Create(directory, rank));
   std::vector<NodeInfo> infos;
   std::vector<CollectiveInfo> transfers;
@@ -180,28 +189,30 @@ Status WriteRank(const std::string& directory, int rank, int ranks, int nodes, i
   writer->Append<RunDevice>(
       {{.device = "opencl:0", .backend = "opencl", .name = "a device", .pci_bus_id = BusId(rank)}});
   writer->SetFacts({.recorded_step_ns = pass_ns, .first_step_ns = 0});
-  if (rank % kDevices == 0) {
+  if (rank % kDevices == 0 && sampled) {
     AppendSamples(*writer, rank, ranks, iterations * (pass_ns + kNodeNs));
   }
   return writer->Close();
 }
 
-Status WriteLargeRun(const std::string& directory, int ranks, int nodes, int iterations) {
+Status WriteLargeRun(const std::string& directory, const RunSize& size) {
+  const int ranks = size.ranks;
   std::filesystem::create_directories(directory);
   std::vector<Status> written(static_cast<std::size_t>(ranks));
   ForEachInParallel(written.size(), [&](std::size_t rank) {
-    written[rank] = WriteRank(directory, static_cast<int>(rank), ranks, nodes, iterations);
+    written[rank] = WriteRank(directory, static_cast<int>(rank), size);
   });
   for (Status& status : written) {
     REPRISE_TRY(std::move(status));
   }
-  RunManifest manifest{.trace_name = "synthetic", .world_size = ranks, .iterations = iterations};
+  RunManifest manifest{
+      .trace_name = "synthetic", .world_size = ranks, .iterations = size.iterations};
   manifest.options["mode"] = kReplayMode;
   for (int rank = 0; rank < ranks; ++rank) {
     manifest.hosts.push_back(fmt::format("node{:02}", rank / kDevices));
     manifest.devices.emplace_back("opencl: a device");
   }
-  manifest.recorded_step_ns = nodes * kNodeNs;
+  manifest.recorded_step_ns = size.nodes * kNodeNs;
   REPRISE_TRY(WriteManifest(directory, manifest));
   return MergeRun(directory, 0);
 }
@@ -263,15 +274,18 @@ Cost Measure(const std::function<Status()>& task) {
 
 int Run(int argc, char** argv) {
   if (argc < 4) {
-    fmt::print(
-        stderr,
-        "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows | columns]]]\n");
+    fmt::print(stderr,
+               "usage: report_bench RANKS NODES DIRECTORY [ITERATIONS [MEMORY_BYTES [rows | "
+               "columns | sums "
+               "[unsampled]]]]\n");
     return 2;
   }
-  const int ranks = std::atoi(argv[1]);
-  const int nodes = std::atoi(argv[2]);
+  const RunSize size{.ranks = std::atoi(argv[1]),
+                     .nodes = std::atoi(argv[2]),
+                     .iterations = argc > 4 ? std::atoi(argv[4]) : 4,
+                     .sampled = argc <= 7};
+  const int ranks = size.ranks;
   const std::string directory = argv[3];
-  const int iterations = argc > 4 ? std::atoi(argv[4]) : 4;
   const std::int64_t memory_bytes = argc > 5 ? std::atoll(argv[5]) : 0;
   const auto say = [](const char* what, const Cost& cost) {
     fmt::print("{:8} {:8.1f} s  {:8.1f} s of processor time  {:8.0f} MB\n", what, cost.wall_s,
@@ -280,8 +294,7 @@ int Run(int argc, char** argv) {
     return cost.succeeded;
   };
   if (!std::filesystem::exists(directory) &&
-      !say("written",
-           Measure([&] { return WriteLargeRun(directory, ranks, nodes, iterations); }))) {
+      !say("written", Measure([&] { return WriteLargeRun(directory, size); }))) {
     return 1;
   }
   const std::string kept = argc > 6 ? argv[6] : "sums";
@@ -300,7 +313,7 @@ int Run(int argc, char** argv) {
   fmt::print("         columns of {:.0f} MB and sums of {:.0f} MB beside {:.0f} MB\n",
              static_cast<double>(BytesOfFiles(directory, ranks, ColumnsPath)) * 1e-6,
              static_cast<double>(BytesOfFiles(directory, ranks, SumsPath)) * 1e-6,
-             static_cast<double>(BytesOfRanks(directory, all)) * 1e-6);
+             static_cast<double>(RankSizes(directory).BytesOf(all)) * 1e-6);
   std::filesystem::remove(directory + "/" + kStoredAnalysisFile);
   const auto report = [&]() -> Status {
     KeepFreedMemory();  // as the command does

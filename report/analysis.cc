@@ -258,17 +258,17 @@ Status AddTransfers(const RunReader& reader, const MeasuredRun& outline, std::si
   return {};
 }
 
-Result<Analysis> AnalyzeByRank(RunReader& reader, const AnalysisOptions& options,
+Result<Analysis> AnalyzeByRank(RunReader& reader, RankSizes& sizes, const AnalysisOptions& options,
                                std::int64_t memory_bytes) {
   REPRISE_ASSIGN(const RunData outline_data, reader.ReadAll(RankContent::kOutline));
   const MeasuredRun outline = MeasuredRun::OfOutline(outline_data);
   std::vector<std::int32_t> numbers;
   for (const RankData& rank : outline_data.ranks) {
-    REPRISE_TRY(CheckMemory(reader.directory(), std::array{rank.rank}, memory_bytes));
+    REPRISE_TRY(CheckMemory(sizes, std::array{rank.rank}, memory_bytes));
     numbers.push_back(rank.rank);
   }
   const std::vector<std::size_t> ranks = RanksByHost(outline);
-  const std::size_t most = RanksAtATime(reader.directory(), numbers, memory_bytes);
+  const std::size_t most = RanksAtATime(sizes, numbers, memory_bytes);
   REPRISE_TRY(AddTransfers(reader, outline, most));
   return AnalyzeParts(outline, options, [&](PartSums& sums) {
     AnalyzedRanks analyzed(reader, outline, sums);
@@ -282,11 +282,11 @@ Result<Analysis> AnalyzeByRank(RunReader& reader, const AnalysisOptions& options
   });
 }
 
-Result<Analysis> AnalyzeAnew(const std::string& directory, const AnalysisOptions& options,
+Result<Analysis> AnalyzeAnew(RankSizes& sizes, const AnalysisOptions& options,
                              std::int64_t memory_bytes) {
-  REPRISE_ASSIGN(RunReader reader, RunReader::Open(directory));
-  if (!FitsInMemory(directory, reader.AllRanks(), memory_bytes)) {
-    return AnalyzeByRank(reader, options, memory_bytes);
+  REPRISE_ASSIGN(RunReader reader, RunReader::Open(sizes.directory()));
+  if (!FitsInMemory(sizes.BytesOf(reader.AllRanks()), memory_bytes)) {
+    return AnalyzeByRank(reader, sizes, options, memory_bytes);
   }
   REPRISE_ASSIGN(const RunData run, reader.ReadAll());
   return AnalyzeRun(MeasuredRun(run), options);
@@ -306,14 +306,15 @@ Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options) {
 Result<Analysis> AnalyzeRun(const std::string& directory, const AnalysisOptions& options) {
   const std::int64_t memory_bytes =
       options.memory_bytes > 0 ? options.memory_bytes : MachineMemoryBytes();
-  const StoredAnalysis stored(directory, {.least_bytes = options.stored_from_bytes,
-                                          .memory_bytes = memory_bytes,
-                                          .limits = options.limits});
+  RankSizes sizes(directory);
+  const StoredAnalysis stored(sizes, {.least_bytes = options.stored_from_bytes,
+                                      .memory_bytes = memory_bytes,
+                                      .limits = options.limits});
   if (auto found = stored.Read(); found && (found->page || !options.page)) {
     found->report.verdict = FindVerdict(found->report, options.same_machine);
     return std::move(*found);
   }
-  REPRISE_ASSIGN(Analysis analysis, AnalyzeAnew(directory, options, memory_bytes));
+  REPRISE_ASSIGN(Analysis analysis, AnalyzeAnew(sizes, options, memory_bytes));
   stored.Write(analysis);
   return analysis;
 }

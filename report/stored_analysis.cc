@@ -15,7 +15,6 @@
 #include "core/output_kind.h"
 #include "core/stored_values.h"
 #include "core/temporary_output.h"
-#include "report/run/memory_need.h"
 #include "report/run/run.h"
 #include "report/run/schema.h"
 #include "report/stored_enums.h"
@@ -52,7 +51,8 @@ std::optional<FileState> StateOf(const std::string& path) {
 }
 
 // Nothing for a run that is small, that may still change, or that lacks a file.
-std::optional<Origin> OriginOf(const std::string& directory, const AnalysisBasis& basis) {
+std::optional<Origin> OriginOf(RankSizes& sizes, const AnalysisBasis& basis) {
+  const std::string& directory = sizes.directory();
   const Result<Checksums> checksums = Checksums::Read(directory);
   const auto program = StateOf("/proc/self/exe");
   if (!checksums || !checksums->known() || !program) {
@@ -74,7 +74,7 @@ std::optional<Origin> OriginOf(const std::string& directory, const AnalysisBasis
     }
     origin.files.push_back(*state);
   }
-  const std::int64_t bytes = BytesOfRanks(directory, ranks);
+  const std::int64_t bytes = sizes.BytesOf(ranks);
   origin.rank_by_rank = !FitsInMemory(bytes, basis.memory_bytes);
   return bytes >= basis.least_bytes ? std::optional(std::move(origin)) : std::nullopt;
 }
@@ -92,9 +92,9 @@ void VisitReport(AReport& report, Visit& visit) {
 
 }  // namespace
 
-StoredAnalysis::StoredAnalysis(const std::string& directory, const AnalysisBasis& basis)
-    : directory_(directory) {
-  if (const auto origin = OriginOf(directory, basis)) {
+StoredAnalysis::StoredAnalysis(RankSizes& sizes, const AnalysisBasis& basis)
+    : directory_(sizes.directory()) {
+  if (const auto origin = OriginOf(sizes, basis)) {
     ValueWriter write(origin_);
     write(*origin);
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "report/page/html_data.h"
+#include "report/run/memory_need.h"
 #include "report/sections/html_limits.h"
 #include "report/values/report.h"
 
@@ -29,7 +30,7 @@ struct AnalysisBasis {
 class StoredAnalysis {
  public:
   // Of the run as it is now: before it is analysed.
-  StoredAnalysis(const std::string& directory, const AnalysisBasis& basis);
+  StoredAnalysis(RankSizes& sizes, const AnalysisBasis& basis);
 
   // Without the verdict, which depends on what the user knows. Nothing: there is none, it is of
   // another program, of other files or of another basis, or it is damaged.

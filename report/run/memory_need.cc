@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <numeric>
+#include <iterator>
 #include <system_error>
 #include <vector>
 
@@ -58,16 +58,25 @@ double RepetitionOf(const std::string& path) {
 
 }  // namespace
 
-std::int64_t BytesOfRanks(const std::string& directory, std::span<const std::int32_t> ranks) {
-  std::vector<double> bytes(ranks.size(), 0);
-  ForEachInParallel(ranks.size(), [&](std::size_t i) {
-    const std::string path = RankPath(directory, ranks[i]);
+std::int64_t RankSizes::BytesOf(std::span<const std::int32_t> ranks) {
+  std::vector<std::int32_t> unknown;
+  std::ranges::copy_if(ranks, std::back_inserter(unknown),
+                       [this](std::int32_t rank) { return !bytes_.contains(rank); });
+  std::vector<double> bytes(unknown.size(), 0);
+  ForEachInParallel(unknown.size(), [&](std::size_t i) {
+    const std::string path = RankPath(directory_, unknown[i]);
     std::error_code error;
     const auto size = std::filesystem::file_size(path, error);
     bytes[i] = error ? 0 : static_cast<double>(size) * RepetitionOf(path);
   });
-  return static_cast<std::int64_t>(
-      std::min(std::accumulate(bytes.begin(), bytes.end(), 0.0), 1e18));
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    bytes_.emplace(unknown[i], bytes[i]);
+  }
+  double sum = 0;
+  for (const std::int32_t rank : ranks) {
+    sum += bytes_.at(rank);
+  }
+  return static_cast<std::int64_t>(std::min(sum, 1e18));
 }
 
 std::int64_t MachineMemoryBytes() {
@@ -79,16 +88,11 @@ std::int64_t MachineMemoryBytes() {
          static_cast<std::int64_t>(machine.mem_unit);
 }
 
-bool FitsInMemory(const std::string& directory, std::span<const std::int32_t> ranks,
-                  std::int64_t memory_bytes) {
-  return FitsInMemory(BytesOfRanks(directory, ranks), memory_bytes);
-}
-
-std::size_t RanksAtATime(const std::string& directory, std::span<const std::int32_t> ranks,
+std::size_t RanksAtATime(RankSizes& sizes, std::span<const std::int32_t> ranks,
                          std::int64_t memory_bytes) {
   std::int64_t most_bytes = 1;
   for (const std::int32_t rank : ranks) {
-    most_bytes = std::max(most_bytes, BytesOfRanks(directory, std::array{rank}));
+    most_bytes = std::max(most_bytes, sizes.BytesOf(std::array{rank}));
   }
   const double fit = static_cast<double>(memory_bytes) / (kAbout * static_cast<double>(most_bytes));
   return static_cast<std::size_t>(std::clamp(fit, 1.0, 1e6));
@@ -98,9 +102,9 @@ bool FitsInMemory(std::int64_t file_bytes, std::int64_t memory_bytes) {
   return kAbout * static_cast<double>(file_bytes) <= static_cast<double>(memory_bytes);
 }
 
-Status CheckMemory(const std::string& directory, std::span<const std::int32_t> ranks,
+Status CheckMemory(RankSizes& sizes, std::span<const std::int32_t> ranks,
                    std::int64_t memory_bytes) {
-  const auto bytes = static_cast<double>(BytesOfRanks(directory, ranks));
+  const auto bytes = static_cast<double>(sizes.BytesOf(ranks));
   if (kAtLeast * bytes <= static_cast<double>(memory_bytes)) {
     return {};
   }
@@ -114,7 +118,7 @@ Status CheckMemory(const std::string& directory, std::span<const std::int32_t> r
       "there are {:.1f} GB. Read it on a machine with more, or copy manifest.json and the "
       "rank<N>.sqlite of the ranks that matter to a directory of their own and read that; each "
       "file also answers SQL (docs/run_format.md)",
-      directory, files, bytes * 1e-9, kAbout * bytes * 1e-9,
+      sizes.directory(), files, bytes * 1e-9, kAbout * bytes * 1e-9,
       static_cast<double>(memory_bytes) * 1e-9));
 }
 

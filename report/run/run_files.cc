@@ -51,8 +51,8 @@ Status MergeRun(const std::string& directory, int most_ranks_in_full) {
   REPRISE_ASSIGN(RunManifest manifest, ReadManifest(directory));
   std::vector<std::int32_t> ranks(static_cast<std::size_t>(manifest.world_size));
   std::iota(ranks.begin(), ranks.end(), 0);
-  const bool in_full =
-      manifest.world_size <= most_ranks_in_full && BytesOfRanks(directory, ranks) < kLargeRunBytes;
+  const bool in_full = manifest.world_size <= most_ranks_in_full &&
+                       RankSizes(directory).BytesOf(ranks) < kLargeRunBytes;
   const std::string path = MergedPath(directory);
   REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
   {

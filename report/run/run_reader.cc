@@ -293,7 +293,8 @@ Result<RunData> RunReader::ReadUnmoved(std::span<const std::int32_t> ranks,
 
 Result<RunData> ReadRun(const std::string& directory) {
   REPRISE_ASSIGN(RunReader reader, RunReader::Open(directory));
-  REPRISE_TRY(CheckMemory(directory, reader.AllRanks(), MachineMemoryBytes()));
+  RankSizes sizes(directory);
+  REPRISE_TRY(CheckMemory(sizes, reader.AllRanks(), MachineMemoryBytes()));
   return reader.ReadAll();
 }
 

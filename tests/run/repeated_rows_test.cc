@@ -148,7 +148,7 @@ TEST_F(RepeatedRowsTest, MemoryIsThatOfAllRows) {
   Write();
   const auto file = static_cast<std::int64_t>(fs::file_size(File("rank0.sqlite")));
   const std::vector<std::int32_t> ranks = {0};
-  EXPECT_GT(BytesOfRanks(Directory(), ranks), 2 * file);
+  EXPECT_GT(RankSizes(Directory()).BytesOf(ranks), 2 * file);
 }
 
 // Rows that a part names and that are not there, and parts that cannot be.

@@ -221,22 +221,24 @@ TEST_F(RunReaderTest, WhatTheMemoryCannotHoldIsRefused) {
   const std::vector<std::int32_t> both = {0, 1};
   const auto bytes =
       static_cast<std::int64_t>(fs::file_size(RankFile(0)) + fs::file_size(RankFile(1)));
-  EXPECT_TRUE(FitsInMemory(Directory(), both, 7 * bytes));
-  EXPECT_FALSE(FitsInMemory(Directory(), both, 7 * bytes - 1));
-  EXPECT_TRUE(CheckMemory(Directory(), both, 2 * bytes));
-  EXPECT_TRUE(CheckMemory(Directory(), std::vector<std::int32_t>{1}, 2 * bytes - 1));
-  const Status refused = CheckMemory(Directory(), both, 2 * bytes - 1);
+  RankSizes sizes(Directory());
+  EXPECT_EQ(sizes.BytesOf(both), bytes);
+  EXPECT_TRUE(FitsInMemory(bytes, 7 * bytes));
+  EXPECT_FALSE(FitsInMemory(bytes, 7 * bytes - 1));
+  EXPECT_TRUE(CheckMemory(sizes, both, 2 * bytes));
+  EXPECT_TRUE(CheckMemory(sizes, std::vector<std::int32_t>{1}, 2 * bytes - 1));
+  const Status refused = CheckMemory(sizes, both, 2 * bytes - 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::kEnvironment);
   EXPECT_THAT(refused.error().message, HasSubstr("the files of 2 ranks (from 0 on) hold"));
   EXPECT_THAT(refused.error().message, HasSubstr("copy manifest.json"));
-  const Status one = CheckMemory(Directory(), std::vector<std::int32_t>{1}, 1);
+  const Status one = CheckMemory(sizes, std::vector<std::int32_t>{1}, 1);
   ASSERT_FALSE(one);
   EXPECT_THAT(one.error().message, HasSubstr("rank1.sqlite holds"));
   const auto largest =
       static_cast<std::int64_t>(std::max(fs::file_size(RankFile(0)), fs::file_size(RankFile(1))));
-  EXPECT_EQ(RanksAtATime(Directory(), both, 21 * largest), 3U);
-  EXPECT_EQ(RanksAtATime(Directory(), both, 1), 1U);
+  EXPECT_EQ(RanksAtATime(sizes, both, 21 * largest), 3U);
+  EXPECT_EQ(RanksAtATime(sizes, both, 1), 1U);
   EXPECT_GT(MachineMemoryBytes(), 1 << 20);
 }
 
