@@ -8,8 +8,7 @@
 // are transfers. "columns" and "sums" are what ranks do after their last iteration
 // (report/run/row_columns.h, report/stored_sums.h); by default the first report has both. "rows":
 // neither, as of an earlier version's run; "columns": no sums. "unsampled": a run without meters.
-// Ends with 1 where the next
-// report takes more than 5 s or 300 MB.
+// Ends with 1 where the next report takes more than 5 s or 300 MB.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

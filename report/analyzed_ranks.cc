@@ -54,7 +54,7 @@ std::optional<RankSums> AnalyzedRanks::KeptSums(std::int32_t rank) {
   if (!sums_.pass() || outline_.ranks.size() < 2) {
     return std::nullopt;
   }
-  auto kept = ReadSums(reader_.directory(), rank, reader_.ChecksumOfRank(rank), *sums_.pass());
+  auto kept = ReadSums(reader_, rank, *sums_.pass());
   if (kept) {
     return std::move(*kept);
   }

@@ -22,9 +22,8 @@ namespace {
 // What sums are of. Others are of no use.
 struct SumsOrigin {
   std::string format = "reprise-sums-1";
-  std::string program;  // checksums
-  std::string rank_file;
-  std::int32_t iteration = -1;  // of MedianPass
+  std::string program, manifest, rank_file;  // checksums
+  std::int32_t iteration = -1;               // of MedianPass
 };
 
 // Of the program that runs; empty: it cannot be read.
@@ -51,19 +50,23 @@ struct SumsBasis {
 };
 
 Status WriteSums(const SumsBasis& basis, int rank) {
-  const std::filesystem::path name = RankPath("", rank);
-  const auto checksum = basis.checksums.sums().find(name.filename());
-  if (checksum == basis.checksums.sums().end() || ChecksumOfProgram().empty()) {
+  const auto checksum_of = [&basis](const std::filesystem::path& path) {
+    const auto found = basis.checksums.sums().find(path.filename());
+    return found == basis.checksums.sums().end() ? "" : found->second;
+  };
+  const SumsOrigin origin{.program = ChecksumOfProgram(),
+                          .manifest = checksum_of(ManifestPath(basis.directory)),
+                          .rank_file = checksum_of(RankPath(basis.directory, rank)),
+                          .iteration = basis.pass.iteration};
+  if (origin.program.empty() || origin.manifest.empty() || origin.rank_file.empty()) {
     return {};
   }
   std::vector<std::string> notes;
   REPRISE_ASSIGN(const RankData data,
-                 ReadRankFile(basis.directory, rank, RankContent::kWhole, checksum->second, notes));
+                 ReadRankFile(basis.directory, rank, RankContent::kWhole, origin.rank_file, notes));
   std::string bytes;
   ValueWriter write(bytes);
-  write(SumsOrigin{.program = ChecksumOfProgram(),
-                   .rank_file = checksum->second,
-                   .iteration = basis.pass.iteration});
+  write(origin);
   write(SumsOfRank(MeasuredRank(data), basis.manifest, basis.pass));
   const std::string path = SumsPath(basis.directory, rank);
   REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
@@ -109,11 +112,13 @@ Status StoreSums(const std::string& directory, std::span<const std::int32_t> ran
   return {};
 }
 
-Result<std::optional<RankSums>> ReadSums(const std::string& directory, int rank,
-                                         const std::string& checksum, const MedianPass& pass) {
-  const std::string path = SumsPath(directory, rank);
+Result<std::optional<RankSums>> ReadSums(const RunReader& reader, int rank,
+                                         const MedianPass& pass) {
+  const std::string path = SumsPath(reader.directory(), rank);
+  const std::string manifest = reader.VerifiedChecksum(ManifestPath(reader.directory()));
+  const std::string rank_file = reader.VerifiedChecksum(RankPath(reader.directory(), rank));
   std::error_code error;
-  if (checksum.empty() || !std::filesystem::is_regular_file(path, error)) {
+  if (manifest.empty() || rank_file.empty() || !std::filesystem::is_regular_file(path, error)) {
     return std::nullopt;
   }
   const auto unusable = [&path](const char* why) { return BadInput(path + ": " + why); };
@@ -127,7 +132,8 @@ Result<std::optional<RankSums>> ReadSums(const std::string& directory, int rank,
   if (origin.format != SumsOrigin().format || origin.program != ChecksumOfProgram()) {
     return unusable("of another version of the program");
   }
-  if (origin.rank_file != checksum || origin.iteration != pass.iteration) {
+  if (origin.manifest != manifest || origin.rank_file != rank_file ||
+      origin.iteration != pass.iteration) {
     return unusable("of another run");
   }
   std::optional<RankSums> sums(std::in_place);

@@ -10,6 +10,7 @@
 
 #include "core/result.h"
 #include "report/rank_sums.h"
+#include "report/run/run_reader.h"
 
 namespace reprise {
 
@@ -19,10 +20,9 @@ namespace reprise {
 [[nodiscard]] Status StoreSums(const std::string& directory, std::span<const std::int32_t> ranks,
                                std::int64_t least_bytes);
 
-// Of the rank's file with this checksum, which has been verified. Nothing: none are kept. An error
-// says why they are of no use: damaged, of another program or file, or of another pass.
-[[nodiscard]] Result<std::optional<RankSums>> ReadSums(const std::string& directory, int rank,
-                                                       const std::string& checksum,
+// Of a rank of an open run. Nothing: none are kept, or it is not known which file the rank has. An
+// error says why they are of no use: damaged, of another program or run, or of another pass.
+[[nodiscard]] Result<std::optional<RankSums>> ReadSums(const RunReader& reader, int rank,
                                                        const MedianPass& pass);
 
 }  // namespace reprise

@@ -38,9 +38,8 @@ struct RanksOnDisk {
 };
 
 // Empty: it is not known.
-std::string SumOfRank(const Checksums& checksums, const std::string& directory, int rank) {
-  const auto found =
-      checksums.sums().find(std::filesystem::path(RankPath(directory, rank)).filename());
+std::string SumOf(const Checksums& checksums, const std::string& path) {
+  const auto found = checksums.sums().find(std::filesystem::path(path).filename());
   return found == checksums.sums().end() ? "" : found->second;
 }
 
@@ -49,8 +48,8 @@ Status ReadRank(const RanksOnDisk& from, int rank, RankContent content, RankPart
   const std::string& directory = from.directory;
   if (std::filesystem::exists(RankPath(directory, rank))) {
     REPRISE_ASSIGN(part.data,
-                   ReadRankFile(directory, rank, content, SumOfRank(from.checksums, directory, rank),
-                                part.notes));
+                   ReadRankFile(directory, rank, content,
+                                SumOf(from.checksums, RankPath(directory, rank)), part.notes));
   } else if (std::ranges::find(from.merged, rank) != from.merged.end()) {
     REPRISE_ASSIGN(part.data, ReadRankFromMerged(directory, rank, content));
     part.notes.push_back(
@@ -264,8 +263,9 @@ Result<RunData> RunReader::ReadAll(RankContent content) {
   return run;
 }
 
-std::string RunReader::ChecksumOfRank(std::int32_t rank) const {
-  return SumOfRank(checksums_, directory_, rank);
+std::string RunReader::VerifiedChecksum(const std::string& path) const {
+  std::error_code error;
+  return std::filesystem::exists(path, error) ? SumOf(checksums_, path) : "";
 }
 
 Result<RunData> RunReader::Read(std::span<const std::int32_t> ranks, RankContent content) const {

@@ -35,8 +35,8 @@ class RunReader {
   // These ranks on that clock.
   [[nodiscard]] Result<RunData> Read(std::span<const std::int32_t> ranks,
                                      RankContent content = RankContent::kWhole) const;
-  // Of the rank's own file, which has it; empty: it is not known.
-  [[nodiscard]] std::string ChecksumOfRank(std::int32_t rank) const;
+  // Of a file of the run, by its path; it holds. Empty: it is not known, or there is no such file.
+  [[nodiscard]] std::string VerifiedChecksum(const std::string& path) const;
 
  private:
   RunReader() = default;

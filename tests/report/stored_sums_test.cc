@@ -180,16 +180,31 @@ TEST_F(StoredSumsTest, ThoseOfAnotherFileAreNotTaken) {
 
 TEST_F(StoredSumsTest, ThoseOfAnotherPassAreNotTaken) {
   ASSERT_TRUE(Store());
-  const auto checksum = ChecksumOf(RankPath(Directory(), 0));
-  ASSERT_TRUE(checksum);
+  const auto reader = RunReader::Open(Directory());
+  ASSERT_TRUE(reader);
   bool taken = false;
   for (const std::int32_t iteration : {1, 2, 3}) {
-    const auto sums = ReadSums(Directory(), 0, *checksum, {.iteration = iteration});
+    const auto sums = ReadSums(*reader, 0, {.iteration = iteration});
     taken = taken || sums;
     EXPECT_TRUE(!sums || *sums) << iteration;
   }
   EXPECT_TRUE(taken);
-  EXPECT_FALSE(ReadSums(Directory(), 0, *checksum, {.iteration = 0}));
+  EXPECT_FALSE(ReadSums(*reader, 0, {.iteration = 0}));
+}
+
+// Its sums are of records that the run no longer has.
+TEST_F(StoredSumsTest, ThoseOfARankWithoutAFileAreNotTaken) {
+  ASSERT_TRUE(Store());
+  fs::remove(RankPath(Directory(), 1));
+  const std::string reported = Reported();
+  fs::remove(Sums(1));
+  EXPECT_EQ(Reported(), reported);
+  fs::remove(File("manifest.json"));
+  const std::string without_manifest = Reported();
+  for (const std::int32_t rank : kRanks) {
+    fs::remove(Sums(rank));
+  }
+  EXPECT_EQ(Reported(), without_manifest);
 }
 
 TEST_F(StoredSumsTest, WhichRunsHaveNone) {
