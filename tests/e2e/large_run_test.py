@@ -51,22 +51,37 @@ class LargeRun(program.ProgramTest):
         self.assertGreater(len(whole["fidelity"]["overlap"]), RANKS)
         self.assertGreater(whole["attribution"]["joules"], 0)
 
-    def test_columns_of_a_rank_say_what_its_rows_say(self):
+    def test_columns_and_sums_of_a_rank_say_what_its_rows_say(self):
         run = self.dir / "run"
         self.run_program("predict", "llama3-8b", "--tp", 2, "--pp", 2, "--dp", 2, "--machine", "h100-hgx", "-o", run)
-        columns = {file: file.read_bytes() for file in run.glob("rank*.columns")}
-        self.assertTrue(columns)
-        for memory in ((), ("--memory", 4 * self.least_memory(run))):  # rows that repeat are stored once
-            reports = []
-            for lost in (0, 1, None):  # bytes; None: the file
-                for file, stored in columns.items():
-                    file.unlink(missing_ok=True)
-                    if lost is not None:
-                        file.write_bytes(stored[:len(stored) - lost])
-                (run / "analysis.bin").unlink(missing_ok=True)
-                reports.append(self.data(run, *memory))
-            self.assertEqual(reports[1], reports[0])
-            self.assertEqual(reports[2], reports[0])
+        for kept in ("rank*.sums", "rank*.columns"):
+            files = {file: file.read_bytes() for file in run.glob(kept)}
+            self.assertTrue(files, kept)
+            for memory in ((), ("--memory", 4 * self.least_memory(run))):  # rows that repeat are stored once
+                reports = []
+                for lost in (0, 1, None):  # bytes; None: the file
+                    for file, stored in files.items():
+                        file.unlink(missing_ok=True)
+                        if lost is not None:
+                            file.write_bytes(stored[:len(stored) - lost])
+                    (run / "analysis.bin").unlink(missing_ok=True)
+                    reports.append(self.data(run, *memory))
+                self.assertEqual(reports[1], reports[0])
+                self.assertEqual(reports[2], reports[0])
+
+    def test_sums_that_are_damaged_or_old_are_named(self):
+        run = self.dir / "run"
+        self.run_program("predict", "llama3-8b", "--tp", 2, "--pp", 2, "--dp", 2, "--machine", "h100-hgx", "-o", run)
+        files = sorted(run.glob("rank*.sums"))
+        self.assertGreater(len(files), 1)
+        report = ("report", run, "--json", "--memory", 4 * self.least_memory(run))
+        self.assertNotIn("sums", self.run_program(*report).stderr)
+        (run / "analysis.bin").unlink(missing_ok=True)
+        for file in files:
+            file.write_bytes(file.read_bytes()[:-1])
+        said = self.run_program(*report).stderr
+        self.assertRegex(said, r"rank\d+.sums: damaged")
+        self.assertIn("the ranks' nodes are read instead", said)
 
     def test_a_rank_that_does_not_fit_is_refused(self):
         run = self.write()
