@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "core/comm.h"
 
@@ -15,6 +18,21 @@ struct Point {
   std::int64_t y = 0;
   bool operator==(const Point&) const = default;
 };
+// Its members are its own.
+class Pens {
+ public:
+  Pens() = default;
+  Pens(std::int32_t rank, std::string name) : by_place_{{{rank, "", 1.5}, std::move(name)}} {}
+  template <typename Self, typename Visit>
+  static void VisitMembers(Self& self, Visit& visit) {
+    visit(self.by_place_);
+  }
+  bool operator==(const Pens&) const = default;
+
+ private:
+  using Place = std::tuple<std::int32_t, std::string, double>;
+  std::map<Place, std::string, std::greater<>> by_place_;
+};
 struct Drawing {
   std::string name;
   ReduceOp op = ReduceOp::kSum;
@@ -24,6 +42,7 @@ struct Drawing {
   std::array<std::int32_t, 3> sizes{};
   std::map<std::string, std::vector<double>> weights;
   std::pair<std::string, std::int8_t> mark;
+  Pens pens;
   bool operator==(const Drawing&) const = default;
 };
 
@@ -36,7 +55,8 @@ Drawing MakeDrawing() {
           .points = {{1, 2}, {3, std::numeric_limits<std::int64_t>::min()}},
           .sizes = {1, -2, 3},
           .weights = {{"", {}}, {"b", {0.1, 0.2}}},
-          .mark = {"x", -1}};
+          .mark = {"x", -1},
+          .pens = {2, "red"}};
 }
 
 std::string Bytes(const Drawing& drawing) {
@@ -48,7 +68,7 @@ std::string Bytes(const Drawing& drawing) {
 
 TEST(Fields, AreCountedAndVisitedInOrder) {
   static_assert(fields_internal::CountFields<Point>() == 2);
-  static_assert(fields_internal::CountFields<Drawing>() == 9);
+  static_assert(fields_internal::CountFields<Drawing>() == 10);
   Point point{1, 2};
   VisitFields(point, [](auto& member) { member += 10; });
   EXPECT_EQ(point, (Point{11, 12}));
