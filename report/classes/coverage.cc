@@ -242,7 +242,7 @@ void TakeNodes(const RankRow& described, RankRow& row) {
   row.host_ns = described.host_ns;
   row.wait_ns = described.wait_ns;
   row.delay_ns = described.delay_ns;
-  row.recorded_steps = described.recorded_steps;
+  row.recorded_steps = std::max<std::int64_t>(described.recorded_steps, 1);
 }
 
 Coverage SumCoverage(std::span<const RankRow> ranks, CoverageBasis basis) {

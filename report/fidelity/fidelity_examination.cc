@@ -30,7 +30,9 @@ constexpr std::uint64_t kFirstBin = PrefixOf(1 / kMostRatio);
 constexpr std::size_t kBins = PrefixOf(kMostRatio) - kFirstBin + 1;
 
 std::size_t BinOf(double error) {
-  return PrefixOf(std::clamp(1 + error, 1 / kMostRatio, kMostRatio)) - kFirstBin;
+  // A file may say what is no number.
+  const double ratio = std::isnan(error) ? kMostRatio : 1 + error;
+  return PrefixOf(std::clamp(ratio, 1 / kMostRatio, kMostRatio)) - kFirstBin;
 }
 double ErrorOfBin(std::size_t bin) {
   const std::uint64_t middle = std::uint64_t{1} << (kMantissaBits - kBits - 1);

@@ -79,7 +79,7 @@ std::string TopDifferences::LikelyCause(const Operation& operation, bool oversub
         "tracing: the profiler took {:.0f} % of its recorded time, estimated",
         100 * static_cast<double>(operation.tracing_ns) / static_cast<double>(row.recorded_ns));
   }
-  if (row.replayed_ns < row.recorded_ns && row.recorded_ns / row.count < kSmallNs) {
+  if (row.replayed_ns < row.recorded_ns && row.recorded_ns < kSmallNs * row.count) {
     return "small: the recording has the framework's and the profiler's own time in it";
   }
   return SpeedCause(operation);

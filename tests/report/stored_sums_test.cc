@@ -165,6 +165,23 @@ TEST_F(StoredSumsTest, ShortOnesWithAChecksumAreDamagedToo) {
   }
 }
 
+// Made by someone else, with a checksum that holds: whatever they say, there is a report.
+TEST_F(StoredSumsTest, MadeUpOnesDoNoHarm) {
+  ASSERT_TRUE(Store());
+  const std::string bytes = *ReadWithOwnChecksum(Sums(1));
+  const auto memory_bytes = static_cast<std::int64_t>(14 * fs::file_size(File("rank0.sqlite")));
+  for (std::size_t at = 0; at < bytes.size(); at += 23) {
+    std::string made_up = bytes;
+    made_up[at] = static_cast<char>(at % 2 == 0 ? 0x00 : 0xff);
+    Write(made_up, Sums(1));
+    ASSERT_TRUE(AppendOwnChecksum(Sums(1)));
+    const auto analysis = AnalyzeRun(Directory(), {.page = true, .memory_bytes = memory_bytes});
+    ASSERT_TRUE(analysis) << at;
+    EXPECT_FALSE(JsonText(analysis->report).empty());
+    EXPECT_FALSE(FullText(analysis->report, false).empty());
+  }
+}
+
 TEST_F(StoredSumsTest, ThoseOfAnotherFileAreNotTaken) {
   ASSERT_TRUE(Store());
   fs::copy_file(Sums(2), Sums(1), fs::copy_options::overwrite_existing);
