@@ -246,7 +246,7 @@ class ModesTest(program.ProgramTest):
         self.assertNotIn("diagnostic.not_by_torch: aten::gelu", counted)
         self.assertIn("libm.so.6 has no aoti_torch_abi_version",
                       self.replay(trace, *LIVE, "--torch", "libm.so.6", expect=4))
-        self.assertIn("--torch is for the host backend",
+        self.assertIn("--torch is for --device cuda or host",
                       self.replay(trace, "--device", "opencl", "--torch", own, expect=2))
 
     def test_the_rest(self):
