@@ -23,6 +23,10 @@ Result<std::unique_ptr<HostMemory>> Device::AllocateHost(std::int64_t bytes) {
   return std::make_unique<OrdinaryMemory>(std::max<std::int64_t>(bytes, 0));
 }
 
+Result<std::shared_ptr<DeviceTransfers>> Device::OpenTransfers() {
+  return std::shared_ptr<DeviceTransfers>();
+}
+
 Baselines Device::OpenBaselines(const BackendSettings& /*settings*/) const { return {}; }
 
 }  // namespace reprise

@@ -170,6 +170,7 @@ struct DeviceInfo {
 };
 
 class CallLowering;
+class DeviceTransfers;
 class OperatorProvider;
 struct Baselines;
 
@@ -195,6 +196,9 @@ class Device {
   // The libraries that do the same on this device (kernels/baseline.h); `settings` name some of
   // them.
   [[nodiscard]] virtual Baselines OpenBaselines(const BackendSettings& settings) const;
+  // The library that moves data among devices of this kind (kernels/device_transfers.h); nullptr:
+  // there is none. Environment error if it cannot be used here.
+  [[nodiscard]] virtual Result<std::shared_ptr<DeviceTransfers>> OpenTransfers();
   // Before each iteration, while nothing runs. `page_faults`: of the recorded process in the steps
   // that are replayed; -1: unknown. The host backend makes as many, if a library supplies results.
   virtual void BeginIteration(std::int64_t /*page_faults*/) {}

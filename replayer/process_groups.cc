@@ -1,6 +1,5 @@
 // The session's process groups: made, matched across ranks, and by which algorithms their
 // collectives run.
-#include <map>
 #include <string>
 #include <vector>
 
@@ -39,31 +38,34 @@ Status Session::MatchRanks() {
   return {};
 }
 
+ChosenTransfer Session::Chosen(const CommSpec& spec) const {
+  const RankGroup& group = groups_.at(spec.group);
+  const int members = group.comm->size();
+  return {.kind = spec.kind,
+          .group = spec.group,
+          .members = members,
+          .hosts = HostsOf(group.ranks, communicator_.nodes()),
+          .bytes = LargestBuffer(spec, members)};
+}
+
 Status Session::ChooseAlgorithms() {
   ReplayOptions& options = request_.options;
+  named_algorithms_ = options.algorithms;
   if (communicator_.transport() != "mpi") {
     return {};
   }
   std::vector<MeasuredGroup> groups;
-  std::map<std::string, int> hosts_of;
   for (const auto& [id, group] : mapping_.groups) {
     const auto mine = groups_.find(id);
-    const int hosts = HostsOf(group.ranks, communicator_.nodes());
-    groups.push_back(
-        {group.ranks, hosts, mine == groups_.end() ? nullptr : mine->second.comm.get()});
-    hosts_of[id] = hosts;
+    groups.push_back({group.ranks, HostsOf(group.ranks, communicator_.nodes()),
+                      mine == groups_.end() ? nullptr : mine->second.comm.get()});
   }
   std::vector<ChosenTransfer> transfers;
   for (std::size_t k = 0; k < transfers_.size(); ++k) {
     const Work& work = plan_.work[plan_.transfers[k]];
     const CommSpec& spec = transfers_[k].spec;
     if (work.mode == ReplayMode::kReal && !work.alone && !IsPointToPoint(spec.kind)) {
-      const int members = groups_.at(spec.group).comm->size();
-      transfers.push_back({.kind = spec.kind,
-                           .group = spec.group,
-                           .members = members,
-                           .hosts = hosts_of.at(spec.group),
-                           .bytes = LargestBuffer(spec, members)});
+      transfers.push_back(Chosen(spec));
     }
   }
   REPRISE_ASSIGN(

@@ -182,6 +182,9 @@ Result<RunManifest> Session::MakeManifest() {
   }
   manifest.versions = {{"kernel", KernelRelease()},
                        {"transport", std::string(communicator_.transport())}};
+  if (links_.library != nullptr) {
+    manifest.versions["device_transfers"] = links_.library->description();
+  }
   if (device_ != nullptr) {
     manifest.versions["device_platform"] = device_->info().platform;
     manifest.versions["device_driver"] = device_->info().driver;

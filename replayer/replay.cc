@@ -27,6 +27,8 @@ constexpr Stage kPreparation[] = {
     {&Session::ChooseAlgorithms, "measuring collectives"},
     {&Session::OpenDevice, "opening the device"},
     {&Session::EstimateCost, "estimating time and memory"},
+    {&Session::AllocateMemory, "allocating memory"},
+    {&Session::ConnectDevices, "connecting devices"},
     {&Session::PrepareEngine, "compiling kernels"},
     {&Session::WarnOfUnknownWork, "adding up what can run"},
     {&Session::CreateRunDirectory, "creating the run directory"},

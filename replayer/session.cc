@@ -16,6 +16,7 @@
 #include "kernels/backend.h"
 #include "kernels/call_lowering.h"
 #include "replayer/device_choice.h"
+#include "replayer/link_devices.h"
 #include "replayer/shared_set.h"
 #include "replayer/work_sums.h"
 #include "report/telemetry/load_meter.h"
@@ -112,9 +113,8 @@ Status Session::OpenDevice() {
     REPRISE_ASSIGN(device_index_, ChooseDevice(options, *devices, communicator_.local_rank(),
                                                communicator_.local_size()));
   }
-  auto device = reprise::OpenDevice(
-      {options.backend, device_index_, options.cache_directory, options.compiled_programs,
-       options.settings, options.tuning});
+  auto device = reprise::OpenDevice({options.backend, device_index_, options.cache_directory,
+                                     options.compiled_programs, options.settings, options.tuning});
   if (!device) {
     return reprise::Fail(
         device.error().kind,
@@ -180,6 +180,8 @@ Result<DeviceLimits> Session::SharedLimits() {
   const std::string mine = DeviceKey();
   const auto first = std::find(keys.begin(), keys.end(), mine);
   ranks_on_device_ = static_cast<int>(std::count(keys.begin(), keys.end(), mine));
+  each_has_a_device_ = std::ranges::find(keys, "") == keys.end() &&
+                       std::set<std::string>(keys.begin(), keys.end()).size() == keys.size();
   Result<DeviceLimits> measured = DeviceLimits{};
   if (device_ != nullptr && first - keys.begin() == communicator_.rank()) {
     measured = MeasureLimits(*device_, ProductTypes(*graph_, plan_));
@@ -207,15 +209,41 @@ Status Session::EstimateCost() {
   return CheckEstimate(estimate_, device_->info(), ranks_on_device_, request_.options);
 }
 
-Status Session::PrepareEngine() {
-  REPRISE_ASSIGN(const std::int64_t chunk_bytes, StagingChunkBytes());  // before anything can fail
+Status Session::AllocateMemory() {
   if (device_ != nullptr) {
     REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan_, *graph_, *device_));
   }
+  return {};
+}
+
+// With --check the data is made on the hosts.
+Status Session::ConnectDevices() {
+  if (!each_has_a_device_ || request_.options.check || !request_.options.links_devices) {
+    return {};
+  }
+  REPRISE_ASSIGN(links_,
+                 LinkDevices({.graph = *graph_,
+                              .plan = plan_,
+                              .transfers = transfers_,
+                              .groups = groups_,
+                              .memory = *memory_,
+                              .ranks_of = [this](const auto& id) { return mapping_.RanksOf(id); },
+                              .by_messages =
+                                  [this](const CommSpec& spec) {
+                                    return !IsPointToPoint(spec.kind) &&
+                                           named_algorithms_.Find(Chosen(spec)).has_value();
+                                  }},
+                             communicator_, *device_));
+  return {};
+}
+
+Status Session::PrepareEngine() {
+  REPRISE_ASSIGN(const std::int64_t chunk_bytes, StagingChunkBytes());  // before anything can fail
   REPRISE_ASSIGN(engine_, Engine::Create(*graph_, plan_, request_.options, communicator_, groups_,
                                          {.check = request_.options.check,
                                           .chunk_bytes = chunk_bytes,
-                                          .transfers = transfers_},
+                                          .transfers = transfers_,
+                                          .links = &links_},
                                          device_.get(), memory_.get()));
   if (device_ != nullptr) {
     engine_->SetLimits(limits_, SharingSlowdown());

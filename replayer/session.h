@@ -36,14 +36,16 @@ class Session {
   Session(const ReplayRequest& request, Communicator& communicator)
       : request_(request), communicator_(communicator) {}
 
-  Status OpenTrace();           // trace set, this rank's graph
-  Status PlanWork();            // collective: ranks agree on host gaps, then plan
-  Status CreateGroups();        // collective
-  Status MatchRanks();          // collective within each group: fit sizes, match
-  Status ChooseAlgorithms();    // collective: measures collectives that nobody chose one for
-  Status OpenDevice();          // device, memory plan
-  Status EstimateCost();        // collective: one rank per device measures it alone
-  Status PrepareEngine();       // collective: allocate, compile
+  Status OpenTrace();         // trace set, this rank's graph
+  Status PlanWork();          // collective: ranks agree on host gaps, then plan
+  Status CreateGroups();      // collective
+  Status MatchRanks();        // collective within each group: fit sizes, match
+  Status ChooseAlgorithms();  // collective: measures collectives that nobody chose one for
+  Status OpenDevice();        // device, memory plan
+  Status EstimateCost();      // collective: one rank per device measures it alone
+  Status AllocateMemory();
+  Status ConnectDevices();      // collective: transfers that do not pass through the hosts
+  Status PrepareEngine();       // collective: compile
   Status WarnOfUnknownWork();   // collective; rank 0 prints
   Status CreateRunDirectory();  // on rank 0; nothing on others
   Status BeginRecording();
@@ -63,6 +65,8 @@ class Session {
   // take is counted.
   Status UseProvider(const OperatorProvider& provider);
   [[nodiscard]] bool LacksKernel(const Work& work, OpClass op_class) const;
+  // As algorithms are chosen for it.
+  [[nodiscard]] ChosenTransfer Chosen(const CommSpec& spec) const;
   [[nodiscard]] int ComputeThreads() const;
   void RecordReplayingMachine();
   [[nodiscard]] Status CheckSize() const;
@@ -92,15 +96,18 @@ class Session {
   std::vector<PlannedTransfer> transfers_;
   std::optional<GroupMaker> group_maker_;  // of groups_
   RankGroups groups_;
+  AlgorithmChoices named_algorithms_;  // by the user
   RunManifest manifest_;
   std::unique_ptr<Device> device_;
   int device_index_ = 0;
-  int devices_ = 0;          // of the backend
-  int ranks_on_device_ = 1;  // of this host, this one among them
+  int devices_ = 0;                 // of the backend
+  int ranks_on_device_ = 1;         // of this host, this one among them
+  bool each_has_a_device_ = false;  // every rank of the run, and none shares its
   MemoryPlan memory_plan_;
   DeviceLimits limits_;
   Estimate estimate_;
   std::unique_ptr<DeviceMemory> memory_;
+  DeviceLinks links_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<RankWriter> writer_;
   std::vector<IterationLoad> loads_;  // of iterations that have ended

@@ -48,6 +48,7 @@ struct ReplayFlags {
   std::vector<std::string> algorithms;
   int ranks_per_process = 1;
   std::string staging_chunk;
+  std::string device_transfers = "auto";
   SettingFlags settings;
   PartFlags part;
   std::string device_map;
@@ -83,6 +84,10 @@ void AddFlags(CLI::App& app, ReplayFlags& flags) {
   app.add_option("--staging-chunk", flags.staging_chunk,
                  "chunk size for copies between device and network; 0: one copy for each transfer "
                  "(default: 4MiB with GPUs, else 0)");
+  app.add_option("--device-transfers", flags.device_transfers,
+                 "auto: among GPUs by their library (NCCL), where each rank has one of its own; "
+                 "off: through the hosts' memory (default: auto)")
+      ->check(CLI::IsMember({"auto", "off"}));
   app.add_option("--ranks-per-process", flags.ranks_per_process,
                  "ranks that each process replays, each on threads of its own (default: 1)")
       ->check(CLI::Range(1, kMaxRanksPerProcess));
@@ -170,6 +175,7 @@ Status Interpret(ReplayFlags& flags) {
           fmt::format("--staging-chunk: '{}' is no size: 1MiB, 4M, 0", flags.staging_chunk));
     }
   }
+  options.links_devices = flags.device_transfers == "auto";
   if (!flags.time_scale.empty()) {
     REPRISE_TRY(ParseTimeScale(flags.time_scale, options));
   }

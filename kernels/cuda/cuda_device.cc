@@ -14,6 +14,7 @@
 #include "kernels/cuda/cuda_lowering.h"
 #include "kernels/cuda/cuda_programs.h"
 #include "kernels/cuda/cuda_stream.h"
+#include "kernels/cuda/nccl_transfers.h"
 #include "kernels/ops/products/gemm_mma.h"
 #include "kernels/torch/torch_baseline.h"
 
@@ -121,6 +122,7 @@ class CudaDevice final : public Device {
         context_(std::move(context)),
         clock_(std::move(clock)),
         torch_(std::move(torch)),
+        torch_file_(options.settings.Text(kTorchSetting)),
         results_(torch_ == nullptr ? nullptr : std::make_shared<ResultsInUse>(context_)),
         programs_(context_, info_, options),
         lowering_(*this, torch_) {
@@ -140,6 +142,7 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<std::unique_ptr<Stream>> CreateStream(bool profiling) override {
     return CudaStream::Create(context_, *clock_, profiling);
   }
+  [[nodiscard]] Result<std::shared_ptr<DeviceTransfers>> OpenTransfers() override;
   [[nodiscard]] CudaPrepared Prepare(const Launch& launch) override;
   [[nodiscard]] Status Compile(std::span<const Launch> launches) override;
   void BeginIteration(std::int64_t /*page_faults*/) override;
@@ -161,6 +164,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<CudaContext> context_;
   const std::unique_ptr<CudaClock> clock_;
   const std::shared_ptr<const TorchProvider> torch_;
+  const std::string torch_file_;
   const std::shared_ptr<ResultsInUse> results_;  // with torch_
   CudaPrograms programs_;
   const CudaLowering lowering_;
@@ -177,6 +181,11 @@ Result<std::unique_ptr<HostMemory>> CudaDevice::AllocateHost(std::int64_t bytes)
   const std::span<std::byte> at(static_cast<std::byte*>(first), size);
   std::ranges::fill(at, std::byte{0});
   return std::make_unique<CudaHostMemory>(context_, at);
+}
+
+Result<std::shared_ptr<DeviceTransfers>> CudaDevice::OpenTransfers() {
+  REPRISE_ASSIGN(auto nccl, Nccl::Open(torch_file_));
+  return std::make_shared<NcclTransfers>(context_, std::move(nccl));
 }
 
 void CudaDevice::BeginIteration(std::int64_t /*page_faults*/) {

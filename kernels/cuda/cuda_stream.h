@@ -78,6 +78,8 @@ class CudaStream final : public Stream {
   // Part of a task: no time of its own.
   [[nodiscard]] Status EnqueueInTask(const PreparedLaunch& launch);
   [[nodiscard]] CudaHandle handle() const { return stream_; }
+  // Where the buffer is, for a command that is enqueued now.
+  [[nodiscard]] Result<CudaAddress> AddressOf(const Buffer* buffer, std::int64_t offset_bytes = 0);
 
  private:
   struct TimedEvents {
@@ -95,9 +97,6 @@ class CudaStream final : public Stream {
   // Times of the oldest events, so that few are alive.
   [[nodiscard]] Status Harvest(std::size_t keep);
   [[nodiscard]] Result<CudaHandle> Mark();
-  // Where the buffer is, for a command that is enqueued now.
-  [[nodiscard]] Result<CudaAddress> AddressOf(const Buffer* buffer, std::int64_t offset_bytes = 0);
-
   const std::shared_ptr<CudaContext> context_;
   CudaClock& clock_;
   const bool profiling_;

@@ -75,7 +75,7 @@ Status CommThread::PrepareTransfers(const DeviceMemory* memory, Device* device) 
                                   TransferText(graph_, node), spec.group));
     }
     REPRISE_ASSIGN(const OpCall call, graph_.Call(node));
-    if (plan_.work[node].mode == ReplayMode::kReal) {
+    if (plan_.work[node].mode == ReplayMode::kReal && !IsLinked(node)) {
       REPRISE_ASSIGN(
           Staging staging,
           // With --check the data is made on the host, and the tensors are left alone.
@@ -131,6 +131,9 @@ void CommThread::Loop() {
     if (const Status status = Turn(); !status) {
       failed_ = true;
       callbacks_.failed(status.error());
+      if (options_.links != nullptr) {
+        options_.links->Abort();  // no other rank waits for them any more
+      }
     }
   }
 }
@@ -151,7 +154,7 @@ Status CommThread::IssueReady() {
   {
     const std::lock_guard lock(mutex_);
     for (auto& [name, sequence] : sequences_) {
-      while (sequence.next < sequence.nodes.size() && AllChunksStarted(sequence)) {
+      while (sequence.next < sequence.nodes.size() && LastHasStarted(sequence)) {
         const Graph::Index node = sequence.nodes[sequence.next];
         const auto it = submitted_.find(node);
         if (it == submitted_.end() || it->second > now_ns || !callbacks_.inputs_ready(node)) {
@@ -160,9 +163,9 @@ Status CommThread::IssueReady() {
         submitted_.erase(it);
         ++sequence.next;
         turn.push_back(node);
-        if (Cut(node)) {
-          sequence.pipelined = node;
-          break;  // the next one starts after all of its chunks
+        if (IsLinked(node) || Cut(node)) {
+          sequence.starting = node;
+          break;  // the next one starts after all of it has
         }
       }
     }
@@ -175,18 +178,36 @@ Status CommThread::IssueReady() {
 
 std::optional<TransferCut> CommThread::Cut(Graph::Index node) const {
   const Work& work = plan_.work[node];
-  if (work.mode != ReplayMode::kReal || work.alone || options_.check) {
+  if (work.mode != ReplayMode::kReal || work.alone || options_.check || IsLinked(node)) {
     return std::nullopt;
   }
   const CommSpec& spec = specs_.at(node);
   return CutOf(spec, groups_.at(spec.group).comm->size(), options_.chunk_bytes);
 }
 
-bool CommThread::AllChunksStarted(const Sequence& sequence) const {
-  return !sequence.pipelined ||
+bool CommThread::IsLinked(Graph::Index node) const {
+  return options_.links != nullptr && options_.links->transfers.contains(node);
+}
+
+std::unique_ptr<DeviceSideTransfer> CommThread::DeviceSide(Graph::Index node,
+                                                           const CommSpec& spec) {
+  if (IsLinked(node)) {
+    return std::make_unique<LinkedTransfer>(
+        options_.links->transfers.at(node),
+        options_.links->of_sequence.at(SequenceOf(spec, communicator_.rank())),
+        TransferText(graph_, node));
+  }
+  const std::optional<TransferCut> cut = Cut(node);
+  return !cut ? nullptr
+              : std::make_unique<PipelinedTransfer>(*groups_.at(spec.group).comm, spec,
+                                                    staging_.at(node), stream_.get(), *cut);
+}
+
+bool CommThread::LastHasStarted(const Sequence& sequence) const {
+  return !sequence.starting ||
          std::none_of(outstanding_.begin(), outstanding_.end(), [&](const Outstanding& one) {
-           return one.node == *sequence.pipelined && one.chunks != nullptr &&
-                  !one.chunks->AllStarted();
+           return one.node == *sequence.starting && one.device_side != nullptr &&
+                  !one.device_side->AllStarted();
          });
 }
 
@@ -207,8 +228,8 @@ Status CommThread::Issue(Graph::Index node) {
   }
   CommSpec spec = specs_.at(node);
   const RankGroup& group = groups_.at(spec.group);
-  const std::optional<TransferCut> cut = Cut(node);
   Outstanding outstanding{.node = node};
+  std::unique_ptr<DeviceSideTransfer> device_side = DeviceSide(node, spec);
   if (work.mode == ReplayMode::kTimed) {
     // Everyone's arrival is real, the transfer itself is only waited for.
     if (!IsPointToPoint(spec.kind)) {
@@ -216,20 +237,18 @@ Status CommThread::Issue(Graph::Index node) {
     }
     spec.in_bytes = spec.out_bytes = 0;
     outstanding.release_ns = -1;
-  } else {
+  } else if (device_side == nullptr) {
     outstanding.staging = &staging_.at(node);
     if (options_.check) {
       FillInput(spec, {group.ranks, group.comm->rank()}, outstanding.staging->in());
-    } else if (stream_ != nullptr && !cut) {
+    } else if (stream_ != nullptr) {
       REPRISE_TRY(outstanding.staging->Download(*stream_));
     }
   }
   outstanding.issued_ns = MonotonicNs();
-  if (cut) {
-    auto chunks = std::make_unique<PipelinedTransfer>(*group.comm, spec, *outstanding.staging,
-                                                      stream_.get(), *cut);
-    outstanding.chunks = chunks.get();
-    outstanding.transfer = std::move(chunks);
+  if (device_side != nullptr) {
+    outstanding.device_side = device_side.get();
+    outstanding.transfer = std::move(device_side);
   } else {
     REPRISE_ASSIGN(outstanding.transfer, Start(spec, *group.comm, outstanding));
   }
@@ -299,7 +318,7 @@ Status CommThread::Finish(Outstanding& outstanding) {
   if (outstanding.staging != nullptr) {
     if (options_.check) {
       REPRISE_TRY(Check(outstanding));
-    } else if (stream_ != nullptr && outstanding.chunks == nullptr) {
+    } else if (stream_ != nullptr) {
       REPRISE_TRY(outstanding.staging->Upload(*stream_));
     }
   }

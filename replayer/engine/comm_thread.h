@@ -18,6 +18,7 @@
 #include "collectives/matching/sequences.h"
 #include "core/result.h"
 #include "et_schema/graph.h"
+#include "replayer/engine/linked_transfer.h"
 #include "replayer/engine/pipelined_transfer.h"
 #include "replayer/engine/poll_wait.h"
 #include "replayer/engine/rank_state.h"
@@ -50,6 +51,8 @@ struct CommThreadOptions {
   std::int64_t chunk_bytes = 0;
   // This rank's transfers as matched across ranks (splits completed), parallel to Plan::transfers.
   std::vector<PlannedTransfer> transfers;
+  // Transfers that do not pass through the host; null: none. Outlives the thread.
+  DeviceLinks* links = nullptr;
 };
 
 class CommThread {
@@ -90,7 +93,7 @@ class CommThread {
   struct Sequence {
     std::vector<Graph::Index> nodes;  // in order of issue
     std::size_t next = 0;
-    std::optional<Graph::Index> pipelined;  // the last that goes in chunks
+    std::optional<Graph::Index> starting;  // the last that starts in steps
   };
   struct Outstanding {
     Graph::Index node = 0;
@@ -103,7 +106,7 @@ class CommThread {
     std::unique_ptr<Transfer> transfer = nullptr;
     Staging* staging = nullptr;
     // `transfer`, where it moves data from and to the device itself.
-    const PipelinedTransfer* chunks = nullptr;
+    const DeviceSideTransfer* device_side = nullptr;
   };
 
   CommThread(const Graph& graph, const Plan& plan, Communicator& communicator, RankGroups& groups,
@@ -116,9 +119,13 @@ class CommThread {
   Status Issue(Graph::Index node);
   Result<std::unique_ptr<Transfer>> Start(const CommSpec& spec, GroupComm& group,
                                           const Outstanding& outstanding) const;
+  // One that moves data from and to the device itself; null: the node's is not such a one.
+  [[nodiscard]] std::unique_ptr<DeviceSideTransfer> DeviceSide(Graph::Index node,
+                                                               const CommSpec& spec);
+  [[nodiscard]] bool IsLinked(Graph::Index node) const;
   // How the node's transfer is cut; nothing: it moves whole.
   [[nodiscard]] std::optional<TransferCut> Cut(Graph::Index node) const;
-  [[nodiscard]] bool AllChunksStarted(const Sequence& sequence) const;
+  [[nodiscard]] bool LastHasStarted(const Sequence& sequence) const;
   Status TestOutstanding();
   Status Finish(Outstanding& outstanding);
   Status Check(const Outstanding& outstanding);

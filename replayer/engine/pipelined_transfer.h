@@ -10,6 +10,7 @@
 
 #include "collectives/communicator.h"
 #include "kernels/device.h"
+#include "replayer/engine/device_side_transfer.h"
 #include "replayer/engine/staging.h"
 
 namespace reprise {
@@ -33,7 +34,7 @@ struct TransferCut {
 // An estimate, not measured: at PCIe's 25 GB/s it takes 10 µs, about what enqueueing a copy does.
 inline constexpr std::int64_t kMinPieceBytes = 256 << 10;
 
-class PipelinedTransfer final : public Transfer {
+class PipelinedTransfer final : public DeviceSideTransfer {
  public:
   // Every member of the group cuts alike. `staging` is not mapped; `stream` null: nothing of it is
   // on a device. All references must outlive the transfer. On the host the areas hold chunk after
@@ -43,9 +44,7 @@ class PipelinedTransfer final : public Transfer {
 
   // Done once the result is on the device.
   Result<bool> Test() override;
-  // Whether every chunk is on its way: only then may the group's next transfer start, since all
-  // members must start theirs in the same order.
-  [[nodiscard]] bool AllStarted() const { return started_ == chunks_.size(); }
+  [[nodiscard]] bool AllStarted() const override { return started_ == chunks_.size(); }
 
  private:
   struct Chunk {

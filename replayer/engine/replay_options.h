@@ -41,6 +41,8 @@ struct ReplayOptions : PlanOptions {
   // Chunks in which long transfers pass between a device and the network; 0: whole. Absent: 4 MiB
   // where some rank's device is not its host's CPU, whose tensors need no copy at all.
   std::optional<std::int64_t> staging_chunk_bytes;
+  // Transfers by the library of the devices, where every rank has a device of its own.
+  bool links_devices = true;
   AlgorithmChoices algorithms;       // of collectives; the session adds what it chooses itself
   std::string measured_collectives;  // the file of what was measured of them; empty: none
   std::string backend;               // Backend::name; the caller chooses (device_choice.h)

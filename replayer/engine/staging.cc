@@ -1,8 +1,8 @@
 #include "replayer/engine/staging.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "replayer/engine/tensor_pieces.h"
 
 namespace reprise {
 namespace {
@@ -28,31 +28,17 @@ Result<Staging> Staging::Create(const CommSpec& spec, const OpCall& call, const 
                                 Device* device, bool may_map) {
   Staging staging;
   staging.in_place_ = IsInPlace(spec);
-  const auto pieces = [&](const std::vector<const TensorDesc*>& tensors, std::int64_t area_bytes,
-                          std::vector<Piece>& out) -> Status {
-    std::int64_t at = 0;
-    for (const TensorDesc* tensor : tensors) {
-      const std::int64_t bytes =
-          std::min(tensor->elements * SizeOf(tensor->dtype), area_bytes - at);
-      if (bytes <= 0) {
-        continue;
-      }
-      Buffer* buffer = memory->Find(tensor->incarnation);
-      const std::int64_t offset = tensor->offset * SizeOf(tensor->dtype);
-      if (buffer == nullptr || offset + bytes > buffer->size_bytes()) {
-        return BadInput(
-            fmt::format("{}: tensor {} lies outside of its storage", call.name, tensor->tensor_id));
-      }
-      out.push_back({buffer, offset, at, bytes});
-      at += bytes;
-    }
-    return {};
-  };
   if (memory != nullptr) {
-    const auto inputs = TensorsIn(call.inputs);
-    const auto outputs = TensorsIn(call.outputs);
-    REPRISE_TRY(pieces(inputs, spec.in_bytes, staging.in_.pieces));
-    REPRISE_TRY(pieces(outputs.empty() ? inputs : outputs, spec.out_bytes, staging.out_.pieces));
+    REPRISE_ASSIGN(const TensorPieces found, FindTensorPieces(spec, call, *memory));
+    const auto list = [](const std::vector<DevicePiece>& pieces, Area& area) {
+      std::int64_t at = 0;
+      for (const DevicePiece& piece : pieces) {
+        area.pieces.push_back({piece.buffer, piece.offset_bytes, at, piece.bytes});
+        at += piece.bytes;
+      }
+    };
+    list(found.in, staging.in_);
+    list(found.out, staging.out_);
     staging.mapped_ = may_map && device != nullptr && device->info().is_cpu &&
                       CanMap(staging.in_, staging.out_, spec, staging.in_place_);
   }

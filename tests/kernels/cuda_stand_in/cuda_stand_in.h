@@ -8,7 +8,7 @@
 // Streams: work is queued. It is executed when somebody waits for it or asks after it: in order
 // within a stream, and a wait for an event first executes that event's stream up to the record.
 // Asking after work that has not run executes it and answers "not ready", as the first question to
-// a GPU may.
+// a GPU may. Work that waits for other processes holds up its stream alone.
 //
 // Memory: 0xA5 when it is allocated and when it is freed. Freed addresses are not given out again.
 // Work that touches freed or unknown memory is CUDA_ERROR_ILLEGAL_ADDRESS, which stays until the
@@ -33,7 +33,8 @@
 
 extern "C" {
 
-// For libtorch_cuda.so's stand-in, which computes at once on this process's processor. Thread-safe.
+// For the stand-ins of libtorch_cuda.so, which computes at once on this process's processor, and of
+// libnccl.so.2. Thread-safe.
 
 // Executes what is queued on the stream (null: the context's default one), and what that waits for.
 // 0, or the error of the context.
@@ -49,4 +50,16 @@ int reprise_stand_in_log(void* stream, const char* text);
 // fails.
 void* reprise_stand_in_alloc(std::size_t bytes);
 void reprise_stand_in_free(void* stream, void* memory);
+
+struct reprise_stand_in_range {
+  const void* memory;
+  std::size_t bytes;
+};
+// Queues work of another library, which may wait for other processes. Whoever waits for the stream,
+// or asks after it, calls `advance(work)` until it answers 1: done, with the line `text` in the
+// log, 2: over without it, or -1: the context's error. Each time the device must be able to touch
+// `ranges`. `release(work)` comes last. 0, or the error of the context.
+int reprise_stand_in_enqueue(void* stream, const char* text, const reprise_stand_in_range* ranges,
+                             std::size_t count, int (*advance)(void* work),
+                             void (*release)(void* work), void* work);
 }

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "tests/kernels/cuda_stand_in/cuda_stand_in.h"
 #include "tests/kernels/cuda_stand_in/gpu.h"
@@ -86,7 +89,8 @@ int cuStreamSynchronize(void* handle) {
 int cuStreamQuery(void* handle) {
   return InStream(handle, [](Stream& stream) {
     const bool had_run = stream.queue.empty();
-    const Code failed = Gpu::Get().RunAll(stream);
+    (void)Gpu::Get().TryAll(stream);
+    const Code failed = stream.context->error;
     return failed != kOk || had_run ? failed : kNotReady;
   });
 }
@@ -127,14 +131,15 @@ int cuEventRecord(void* event_handle, void* stream_handle) {
 int cuEventQuery(void* handle) {
   return WithEvent(handle, [](const Event& event) {
     const bool had_run = HasRun(event);
-    const Code failed = had_run ? kOk : Gpu::Get().RunUntil(*event.last);
+    const bool runs = !had_run && !Gpu::Get().TryUntil(*event.last);
+    const Code failed = had_run || runs ? kOk : event.last->context->error;
     return failed != kOk || had_run ? failed : kNotReady;
   });
 }
 
 int cuEventSynchronize(void* handle) {
   return WithEvent(handle, [](const Event& event) {
-    return HasRun(event) ? kOk : Gpu::Get().RunUntil(*event.last);
+    return HasRun(event) ? kOk : Gpu::Get().RunUntil(event.last);
   });
 }
 
@@ -180,6 +185,45 @@ int reprise_stand_in_touch(void* handle, const void* memory, std::size_t bytes) 
       context.error = Gpu::Refuse(kIllegalAddress, "an operator of PyTorch's: " + why);
     }
     return context.error;
+  });
+}
+
+int reprise_stand_in_enqueue(void* handle, const char* text, const reprise_stand_in_range* ranges,
+                             std::size_t count, int (*advance)(void* work),
+                             void (*release)(void* work), void* work) {
+  struct Queued {
+    std::shared_ptr<void> work;
+    std::vector<reprise_stand_in_range> ranges;
+    int answer = 0;
+    std::string why;
+  };
+  auto queued = std::make_shared<Queued>();
+  queued->work = std::shared_ptr<void>(work, release);
+  queued->ranges.assign(ranges, ranges + count);
+  return OnStream(handle, [&](Stream& stream) -> int {
+    (void)Gpu::Get().Enqueue(
+        stream, {.run =
+                     [queued, text = std::string(text)](Stream& at) {
+                       if (queued->answer == 1) {
+                         LogOperation(at.number, text);
+                       }
+                       return queued->why;
+                     },
+                 .is_ready =
+                     [queued, advance](Stream& at) {
+                       for (const auto& [memory, bytes] : queued->ranges) {
+                         if (bytes > 0 && queued->why.empty()) {
+                           queued->why = Gpu::Get().arena().WhyNot(
+                               reinterpret_cast<std::uintptr_t>(memory), bytes, at.context->device);
+                         }
+                       }
+                       queued->answer = queued->why.empty() ? advance(queued->work.get()) : -1;
+                       if (queued->answer < 0 && queued->why.empty()) {
+                         queued->why = "work of another library is wrong";
+                       }
+                       return queued->answer != 0;
+                     }});
+    return stream.context->error;
   });
 }
 

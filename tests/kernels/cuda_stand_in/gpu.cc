@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 namespace cuda_stand_in {
 namespace {
@@ -105,14 +106,16 @@ Code Gpu::EnqueueWait(Stream& stream, const Event& event) {
   if (event.last == nullptr) {
     return kOk;  // never recorded: nothing to wait for
   }
-  return Enqueue(stream, {[this, record = event.last, number = event.number](Stream& at) {
-                   const Code failed = RunUntil(*record);
-                   LogOperation(at.number, fmt::format("wait event {}", number));
-                   return failed == kOk
-                              ? ""
-                              : fmt::format("event {}, which stream {} waits for, has failed",
-                                            number, at.number);
-                 }});
+  return Enqueue(stream,
+                 {.run =
+                      [record = event.last, number = event.number](Stream& at) {
+                        LogOperation(at.number, fmt::format("wait event {}", number));
+                        return record->context->error == kOk
+                                   ? ""
+                                   : fmt::format("event {}, which stream {} waits for, has failed",
+                                                 number, at.number);
+                      },
+                  .is_ready = [this, record = event.last](Stream&) { return TryUntil(*record); }});
 }
 
 Code Gpu::EnqueueRecord(Stream& stream, Event& event) {
@@ -125,43 +128,77 @@ Code Gpu::EnqueueRecord(Stream& stream, Event& event) {
                  }});
 }
 
-void Gpu::RunNext(Stream& stream) {
+bool Gpu::RunNext(Stream& stream) {
   Context& context = *stream.context;
-  // Off the queue first: a wait may come back to this stream for what stood before it.
+  if (stream.queue.front().is_ready && !stream.queue.front().is_ready(stream)) {
+    return false;
+  }
   const Operation operation = std::move(stream.queue.front());
   stream.queue.pop_front();
   if (const Code lost = faults_.OfOperation(); lost != kOk) {
     context.is_lost = true;
     context.error = Refuse(lost, "the device is lost, as REPRISE_STAND_IN_FAULT asks");
-    return;
+    return true;
   }
   const std::string wrong = operation.run(stream);
   if (!wrong.empty()) {
     context.error = Refuse(operation.failure, wrong);
   }
+  return true;
+}
+
+void Gpu::Pause() {
+  constexpr auto kPause = std::chrono::microseconds(50);
+  Lock().unlock();
+  std::this_thread::sleep_for(kPause);
+  Lock().lock();
+}
+
+bool Gpu::TryAll(Stream& stream) {
+  while (stream.context->error == kOk && !stream.queue.empty()) {
+    if (!RunNext(stream)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Gpu::TryUntil(const Record& record) {
+  const Context& context = *record.context;
+  while (context.error == kOk && !record.has_run && !record.stream->queue.empty()) {
+    if (!RunNext(*record.stream)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Code Gpu::RunAll(Stream& stream) {
-  while (stream.context->error == kOk && !stream.queue.empty()) {
-    RunNext(stream);
+  while (!TryAll(stream)) {
+    Pause();
   }
   return stream.context->error;
 }
 
 Code Gpu::RunAll(Context& context) {
-  RunAll(context.default_stream);
-  for (const auto& stream : context.streams) {
-    RunAll(*stream);
+  for (;;) {
+    bool all = TryAll(context.default_stream);
+    for (const auto& stream : context.streams) {
+      all = TryAll(*stream) && all;
+    }
+    if (all) {
+      return context.error;
+    }
+    Pause();
   }
-  return context.error;
 }
 
-Code Gpu::RunUntil(const Record& record) {
-  const Context& context = *record.context;
-  while (context.error == kOk && !record.has_run && !record.stream->queue.empty()) {
-    RunNext(*record.stream);
+Code Gpu::RunUntil(const std::shared_ptr<Record>& record) {
+  const std::shared_ptr<Record> kept = record;  // another thread may record its event again
+  while (!TryUntil(*kept)) {
+    Pause();
   }
-  return context.error;
+  return kept->context->error;
 }
 
 }  // namespace cuda_stand_in

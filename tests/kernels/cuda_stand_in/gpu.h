@@ -33,6 +33,8 @@ struct Record {
 struct Operation {
   std::function<std::string(Stream&)> run;
   Code failure = kIllegalAddress;  // of a `run` that says something
+  // Whether it may run now; empty: always. Until then the stream stands.
+  std::function<bool(Stream&)> is_ready = {};
 };
 
 struct Stream {
@@ -89,13 +91,20 @@ class Gpu {
   Code EnqueueRecord(Stream& stream, Event& event);
   Code RunAll(Stream& stream);
   Code RunAll(Context& context);
-  Code RunUntil(const Record& record);
+  Code RunUntil(const std::shared_ptr<Record>& record);
+  // As far as it goes without waiting for another process: whether all has run, or there is an
+  // error.
+  bool TryAll(Stream& stream);
+  bool TryUntil(const Record& record);
 
   // A line on stderr, and the code.
   static Code Refuse(Code code, const std::string& why);
 
  private:
-  void RunNext(Stream& stream);
+  // False: the first operation is not ready.
+  bool RunNext(Stream& stream);
+  // Lets other threads in.
+  static void Pause();
 
   bool is_initialized_ = false;
   std::deque<std::unique_ptr<Context>> contexts_;
