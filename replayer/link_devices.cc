@@ -87,7 +87,8 @@ class DeviceLinker {
   DeviceLinker(const LinkedWork& work, Communicator& communicator, Device& device)
       : work_(work), communicator_(communicator), device_(device) {}
 
-  // Each collective; nothing: all ranks go on.
+  // Each collective. Nothing: all ranks go on; else why there are no links, empty where that is no
+  // failure.
   Result<std::optional<std::string>> OpenLibrary();
   Result<std::optional<std::string>> ChooseTransfers();
   Result<std::optional<std::string>> Join();
@@ -299,6 +300,9 @@ Result<DeviceLinker::Why> DeviceLinker::JoinOne(const SequenceKey& key) {
 
 Result<DeviceLinker::Why> DeviceLinker::Join() {
   REPRISE_ASSIGN(const auto sequences, GatherSequences());
+  if (sequences.empty()) {
+    return Why("");
+  }
   for (const SequenceKey& key : sequences) {
     REPRISE_ASSIGN(Why why, JoinOne(key));
     if (why) {

@@ -1,5 +1,6 @@
-// The session's process groups: made, matched across ranks, and by which algorithms their
-// collectives run.
+// The session's process groups: made, matched across ranks, and by what their transfers run.
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "collectives/gathered.h"
 #include "collectives/layout.h"
 #include "collectives/matching/group_rounds.h"
+#include "replayer/link_devices.h"
 #include "replayer/session.h"
 
 namespace reprise {
@@ -73,6 +75,36 @@ Status Session::ChooseAlgorithms() {
       CompleteChoices(communicator_, *group_maker_, groups, transfers, options.algorithms,
                       options.measured_collectives, MpiLibraryVersion()));
   group_maker_->Use(options.algorithms);
+  return {};
+}
+
+// With --check the data is made on the hosts.
+Status Session::ConnectDevices() {
+  if (!each_has_a_device_ || request_.options.check || !request_.options.links_devices) {
+    return {};
+  }
+  REPRISE_ASSIGN(links_,
+                 LinkDevices({.graph = *graph_,
+                              .plan = plan_,
+                              .transfers = transfers_,
+                              .groups = groups_,
+                              .memory = *memory_,
+                              .ranks_of = [this](const auto& id) { return mapping_.RanksOf(id); },
+                              .by_messages =
+                                  [this](const CommSpec& spec) {
+                                    return !IsPointToPoint(spec.kind) &&
+                                           named_algorithms_.Find(Chosen(spec)).has_value();
+                                  }},
+                             communicator_, *device_));
+  for (std::size_t k = 0; links_.library != nullptr && k < transfers_.size(); ++k) {
+    const Graph::Index node = plan_.transfers[k];
+    const CommSpec& spec = transfers_[k].spec;
+    if (plan_.work[node].mode == ReplayMode::kReal && !plan_.work[node].alone &&
+        spec.in_bytes + spec.out_bytes > 0 && !links_.transfers.contains(node)) {
+      plan_.diagnostics.Count(fmt::format("staged_transfer: {}", Name(spec.kind)),
+                              fmt::format("node {}", graph_->id(node)));
+    }
+  }
   return {};
 }
 

@@ -16,7 +16,6 @@
 #include "kernels/backend.h"
 #include "kernels/call_lowering.h"
 #include "replayer/device_choice.h"
-#include "replayer/link_devices.h"
 #include "replayer/shared_set.h"
 #include "replayer/work_sums.h"
 #include "report/telemetry/load_meter.h"
@@ -213,27 +212,6 @@ Status Session::AllocateMemory() {
   if (device_ != nullptr) {
     REPRISE_ASSIGN(memory_, DeviceMemory::Create(memory_plan_, *graph_, *device_));
   }
-  return {};
-}
-
-// With --check the data is made on the hosts.
-Status Session::ConnectDevices() {
-  if (!each_has_a_device_ || request_.options.check || !request_.options.links_devices) {
-    return {};
-  }
-  REPRISE_ASSIGN(links_,
-                 LinkDevices({.graph = *graph_,
-                              .plan = plan_,
-                              .transfers = transfers_,
-                              .groups = groups_,
-                              .memory = *memory_,
-                              .ranks_of = [this](const auto& id) { return mapping_.RanksOf(id); },
-                              .by_messages =
-                                  [this](const CommSpec& spec) {
-                                    return !IsPointToPoint(spec.kind) &&
-                                           named_algorithms_.Find(Chosen(spec)).has_value();
-                                  }},
-                             communicator_, *device_));
   return {};
 }
 

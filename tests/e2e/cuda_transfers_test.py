@@ -72,8 +72,9 @@ class CudaTransfers(program.ProgramTest):
 
     def test_messages_that_the_user_chose_stay_messages(self):
         trace = self.convert("gloo_comms/moe_ep4")
-        self.replay(trace, "--algo", "all_reduce=ring")
+        _, report = self.replay(trace, "--algo", "all_reduce=ring")
         self.assertNotIn("all_reduce", self.kinds())
+        self.assertIn("staged_transfer: all_reduce", str(report))
         self.assertIn("send", self.kinds())
 
     def test_ranks_that_share_a_device_stage(self):
