@@ -289,7 +289,7 @@ Result<int> RunOnRank(ReplayFlags& flags, const CommandContext& context) {
   const BackendSettings given = flags.settings.Given();
   request.options.settings = given;
   const Status torch = FindTorch(request.options.settings);  // before MPI
-  if (MayUseLookedFor(flags.device)) {
+  if (MayUseLookedFor(flags.device, request.options)) {
     LookForTorch(request.options.settings);
   }
   // Open MPI asks hwloc for the machine's devices, whose OpenCL plug-in would make the first OpenCL

@@ -104,7 +104,10 @@ void DropUnused(const Backend& backend, const BackendSettings& given, BackendSet
 
 }  // namespace
 
-bool MayUseLookedFor(const std::string& device) {
+bool MayUseLookedFor(const std::string& device, const ReplayOptions& options) {
+  if (!RunsOperations(options)) {
+    return false;
+  }
   for (const std::unique_ptr<Backend>& backend : Backends()) {
     const bool looks = std::ranges::any_of(backend->settings(), &BackendSetting::is_looked_for);
     if (looks && (device == "auto" || device == backend->name()) && HasGpu(DevicesOf(*backend))) {

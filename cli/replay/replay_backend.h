@@ -9,9 +9,9 @@
 
 namespace reprise {
 
-// True if a backend that may be chosen has a GPU and a library that is looked for without being
-// told (BackendSetting::is_looked_for).
-[[nodiscard]] bool MayUseLookedFor(const std::string& device);
+// True if operations run, and a backend that may be chosen has a GPU and a library that is looked
+// for without being told (BackendSetting::is_looked_for).
+[[nodiscard]] bool MayUseLookedFor(const std::string& device, const ReplayOptions& options);
 
 // Sets the request's backend, the reason where `device` is "auto", and what the backend needs; the
 // request has the settings that were `given` and those that were looked for, of which the backend's

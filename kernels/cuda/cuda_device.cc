@@ -195,14 +195,7 @@ void CudaDevice::BeginIteration(std::int64_t /*page_faults*/) {
 }
 
 void CudaDevice::LookForTensorCores() {
-  if (torch_ != nullptr || info_.compute_capability < kMmaCapability) {
-    return;
-  }
-  const Status works = CheckTensorCores(*this);
-  info_.tensor_cores = works.has_value();
-  if (!works) {
-    LogWarning("tensor cores are not used: " + works.error().message);
-  }
+  info_.tensor_cores = torch_ == nullptr && TensorCoresWork(*this);
 }
 
 CudaPrepared CudaDevice::Prepare(const Launch& launch) {

@@ -180,16 +180,7 @@ Result<std::unique_ptr<Stream>> OpenClDevice::CreateStream(bool profiling) {
   });
 }
 
-void OpenClDevice::LookForTensorCores() {
-  if (info_.compute_capability < kMmaCapability) {
-    return;
-  }
-  const Status works = CheckTensorCores(*this);
-  info_.tensor_cores = works.has_value();
-  if (!works) {
-    LogWarning("tensor cores are not used: " + works.error().message);
-  }
-}
+void OpenClDevice::LookForTensorCores() { info_.tensor_cores = TensorCoresWork(*this); }
 
 Launched OpenClDevice::Prepare(const Launch& launch) {
   if (const auto* kernel = std::get_if<DeviceKernel>(&launch)) {

@@ -3,6 +3,7 @@
 beside the host backend with the same PyTorch."""
 import os
 import pathlib
+import shutil
 import sys
 
 import program
@@ -16,6 +17,8 @@ FAULT = "REPRISE_STAND_IN_FAULT"
 COUNTED = ("operation", "values", "denormals", "infinities", "nans")
 
 
+@skips.skip_class_if("nvptx", "" if shutil.which("clang-14") and pathlib.Path("/usr/lib/clc/nvptx64--nvidiacl.bc").exists() else
+                     "scripts/check_targets --install")
 @skips.skip_class_if("torch", "" if TORCH else "REPRISE_TORCH is not set")
 class Cuda(program.ProgramTest):
     def setUp(self):

@@ -64,6 +64,9 @@ class CudaWithTorch : public testing::Test {
                               .settings = {{"torch", library_}}});
     ASSERT_TRUE(device) << device.error().message;
     device_ = std::move(*device);
+    if (const std::string why = WhyNoPrograms(*device_); !why.empty()) {
+      REPRISE_SKIP("nvptx", why);
+    }
   }
 
   // Lowered for the storages; the launches are kept.

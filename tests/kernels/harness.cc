@@ -203,6 +203,16 @@ std::string Describe(const OpCall& call) {
   return text;
 }
 
+std::string WhyNoPrograms(Device& device) {
+  const auto buffer = device.Allocate(64);
+  if (!buffer) {
+    return buffer.error().message;
+  }
+  const auto launch =
+      device.Prepare(device.lowering().Surrogate({16, 1, 1}, buffer->get(), device.info()));
+  return launch ? "" : launch.error().message;
+}
+
 Device* TestDevice(const std::string& backend, std::string* why) {
   // Never closed: at exit a driver's own static objects may be gone already (Oclgrind's are).
   static auto& devices = *new std::map<std::string, Result<std::unique_ptr<Device>>>;
@@ -215,11 +225,8 @@ Device* TestDevice(const std::string& backend, std::string* why) {
                                   .cache_directory = REPRISE_BINARY_DIR "/test_program_cache"}))
              .first;
   }
-  if (!it->second) {
-    *why = it->second.error().message;
-    return nullptr;
-  }
-  return it->second->get();
+  *why = it->second ? WhyNoPrograms(**it->second) : it->second.error().message;
+  return why->empty() ? it->second->get() : nullptr;
 }
 
 }  // namespace reprise

@@ -47,6 +47,9 @@ class CallRunner {
 // "aten::add(float32[2,3], 4)"
 [[nodiscard]] std::string Describe(const OpCall& call);
 
+// Why the device cannot run our programs: it lacks a compiler. Empty: it can.
+[[nodiscard]] std::string WhyNoPrograms(Device& device);
+
 // The device that tests use, opened once, programs cached below the build directory; nullptr if
 // there is none, and `why` then says so.
 [[nodiscard]] Device* TestDevice(const std::string& backend, std::string* why);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/log.h"
 #include "kernels/device_lowering.h"
 #include "kernels/ops/products/gemm_tiles.h"
 
@@ -128,6 +129,17 @@ std::optional<DeviceKernel> MmaLaunch(const GemmProblem& problem, const DeviceIn
   launch.global = {tiles * threads * static_cast<std::size_t>(batch), 1, 1};
   launch.local = {threads, 1, 1};
   return launch;
+}
+
+bool TensorCoresWork(Device& device) {
+  if (device.info().compute_capability < kMmaCapability) {
+    return false;
+  }
+  const Status works = CheckTensorCores(device);
+  if (!works) {
+    LogWarning("tensor cores are not used: " + works.error().message);
+  }
+  return works.has_value();
 }
 
 }  // namespace reprise

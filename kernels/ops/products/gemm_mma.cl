@@ -76,7 +76,9 @@ INLINE void load_slice(Tile* tile, uint at, const __global ELEMENT* from, int pi
       UNROLL
       for (int b = 0; b < 16; b += 4)
         copy4(tile, chunk_to + b, (const __global uchar*)chunk_from + b,
-              bytes < b ? 0 : bytes - b > 4 ? 4 : bytes - b);
+              bytes < b       ? 0
+              : bytes - b > 4 ? 4
+                              : bytes - b);
     } else {
       uint word[4];
       UNROLL
@@ -195,8 +197,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(
   DECLARE_TILE(tile, STAGES * STAGE_BYTES);
   const int tiles_m = (g.M + TILE_M - 1) / TILE_M, tiles_n = (g.N + TILE_N - 1) / TILE_N;
   const long z = (long)get_group_id(0) / ((long)tiles_m * tiles_n);
-  const int2 place =
-      tile_of_group((long)get_group_id(0) - z * tiles_m * tiles_n, tiles_m, tiles_n);
+  const int2 place = tile_of_group((long)get_group_id(0) - z * tiles_m * tiles_n, tiles_m, tiles_n);
   const int m_begin = place.x * TILE_M, n_begin = place.y * TILE_N;
   const int m_end = g.M < m_begin + TILE_M ? g.M : m_begin + TILE_M;
   if (g.triangle == 1 && n_begin >= m_end) return;  // the whole work-group
@@ -215,22 +216,20 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(
   const int m_warp = warp % WARPS_M * WARP_M, n_warp = warp / WARPS_M * WARP_N;
   float sum[PARTS_M][PARTS_N][4];
   UNROLL
-  for (int i = 0; i < PARTS_M; ++i)
-    UNROLL
-    for (int j = 0; j < PARTS_N; ++j)
-      UNROLL
-      for (int l = 0; l < 4; ++l) sum[i][j][l] = 0;
+  for (int i = 0; i < PARTS_M; ++i) UNROLL
+  for (int j = 0; j < PARTS_N; ++j) UNROLL
+  for (int l = 0; l < 4; ++l) sum[i][j][l] = 0;
 
-#define LOAD_SLICE(stage)                                                                    \
-  if (left > 0) {                                                                            \
-    load_slice(&tile, (stage) * STAGE_BYTES, a, g.a_pitch, A_BY_K, TILE_M, g.M - m_begin, left, \
-               COPY_A);                                                                      \
-    load_slice(&tile, (stage) * STAGE_BYTES + A_BYTES, b, g.b_pitch, B_BY_K, TILE_N,         \
-               g.N - n_begin, left, COPY_B);                                                 \
-    a += a_next;                                                                             \
-    b += b_next;                                                                             \
-    left -= DEPTH;                                                                           \
-  }                                                                                          \
+#define LOAD_SLICE(stage)                                                                         \
+  if (left > 0) {                                                                                 \
+    load_slice(&tile, (stage)*STAGE_BYTES, a, g.a_pitch, A_BY_K, TILE_M, g.M - m_begin, left,     \
+               COPY_A);                                                                           \
+    load_slice(&tile, (stage)*STAGE_BYTES + A_BYTES, b, g.b_pitch, B_BY_K, TILE_N, g.N - n_begin, \
+               left, COPY_B);                                                                     \
+    a += a_next;                                                                                  \
+    b += b_next;                                                                                  \
+    left -= DEPTH;                                                                                \
+  }                                                                                               \
   commit_copies(&tile)  // one group a slice, be it empty
 
   int left = k_end - k_start;  // from the next slice on that is copied
@@ -256,11 +255,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(
         load_b(&tile, b_at, n_warp, step + 1, lane, part_b[(step + 1) & 1]);
       }
       UNROLL
-      for (int i = 0; i < PARTS_M; ++i)
-        UNROLL
-        for (int j = 0; j < PARTS_N; ++j)
-          CAT(multiply_, TA)(&tile, sum[i][j], part_a[step & 1][i],
-                             part_b[step & 1][j / 2] + j % 2 * 2);
+      for (int i = 0; i < PARTS_M; ++i) UNROLL
+      for (int j = 0; j < PARTS_N; ++j)
+        CAT(multiply_, TA)
+        (&tile, sum[i][j], part_a[step & 1][i], part_b[step & 1][j / 2] + j % 2 * 2);
     }
     stage = stage + 1 == STAGES ? 0 : stage + 1;
     free_stage = free_stage + 1 == STAGES ? 0 : free_stage + 1;

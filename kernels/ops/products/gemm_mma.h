@@ -24,5 +24,7 @@ inline constexpr const char* kMmaEmulated = " -DMMA_EMULATED -cl-opt-disable";
 // Runs two small products with exact results through `device`, as if it had tensor cores. An error
 // if the program does not compile or a result is wrong. `options` are added to the program's.
 [[nodiscard]] Status CheckTensorCores(Device& device, const std::string& options = "");
+// Whether the device has tensor cores that pass this check; a warning says where they do not.
+[[nodiscard]] bool TensorCoresWork(Device& device);
 
 }  // namespace reprise
