@@ -280,6 +280,29 @@ TEST_F(NcclGroups, ASendMeetsItsReceive) {
   EXPECT_TRUE(members_[0].end->Wait());
 }
 
+// Why IsReady comes before Record: the library hands a call to the stream by itself.
+TEST_F(NcclGroups, WhatIsRecordedBeforeTheGroupIsReadyIsNotTheEnd) {
+  Join(2);
+  PutRanks(2);
+  const auto transfer_of = Whole(CommKind::kAllReduce, 2, 2);
+  for (int rank = 0; rank < kMembers; ++rank) {
+    OneMember& member = members_.at(static_cast<std::size_t>(rank));
+    ASSERT_TRUE(member.group->Enqueue(transfer_of(rank), *member.stream));
+    EXPECT_EQ(*member.group->IsReady(), false);
+    ASSERT_TRUE((*member.stream->Record())->Wait());
+  }
+  EXPECT_THAT(OutOf(0, 2), ElementsAre(0, 0));
+  for (OneMember& member : members_) {
+    EXPECT_EQ(*member.group->IsReady(), true);
+    member.end = *member.stream->Record();
+    (void)member.end->IsDone();
+  }
+  for (OneMember& member : members_) {
+    EXPECT_TRUE(member.end->Wait());
+  }
+  EXPECT_THAT(OutOf(0, 2), ElementsAre(30, 33));
+}
+
 TEST_F(NcclGroups, RefusesWhatNcclHasNot) {
   Join(6);
   const auto takes = [this](const std::function<void(reprise::DeviceTransfer&)>& change,
@@ -350,9 +373,9 @@ TEST_F(NcclGroups, AFailureIsAnErrorAndAbortEndsTheRest) {
 
 TEST_F(NcclGroups, AFailedJoinSaysWhy) {
   setenv("REPRISE_STAND_IN_NCCL_FAULT", "init", 1);
-  const auto joined = transfers_->Join(*transfers_->NewIdentity(), 0, 2);
+  const auto joined = transfers_->Join(*transfers_->NewIdentity(), 0, 1);
   ASSERT_FALSE(joined);
-  EXPECT_THAT(joined.error().message, HasSubstr("member 0 of 2: unhandled system error"));
+  EXPECT_THAT(joined.error().message, HasSubstr("member 0 of 1: unhandled system error"));
 }
 
 TEST_F(NcclGroups, AnOldLibraryIsRefused) {
