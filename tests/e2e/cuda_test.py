@@ -2,48 +2,25 @@
 """`--device cuda` on the stand-ins for NVIDIA's driver and for PyTorch's library for GPUs (tests/kernels/cuda_stand_in),
 beside the host backend with the same PyTorch."""
 import os
-import pathlib
-import shutil
 import sys
 
 import program
-import skips
+from cuda_stand_ins import STAND_INS, TORCH, StandInTest, skip_what_they_need
 
-USAGE, ENVIRONMENT = 2, 4
-STAND_INS = pathlib.Path(program.REPRISE).resolve().parent / "tests" / "cuda_stand_in"
-TORCH = os.environ.get("REPRISE_TORCH", "")
+ENVIRONMENT = 4
 FAULT = "REPRISE_STAND_IN_FAULT"
-# What the interface gives the host's tensors and not the devices', or the other way round.
-COUNTED = ("operation", "values", "denormals", "infinities", "nans")
 
 
-@skips.skip_class_if("nvptx", "" if shutil.which("clang-14") and pathlib.Path("/usr/lib/clc/nvptx64--nvidiacl.bc").exists() else
-                     "scripts/check_targets --install")
-@skips.skip_class_if("torch", "" if TORCH else "REPRISE_TORCH is not set")
-class Cuda(program.ProgramTest):
-    def setUp(self):
-        super().setUp()
-        self.driver = {"LD_LIBRARY_PATH": str(STAND_INS), "XDG_CACHE_HOME": str(STAND_INS / "cache")}
-
-    def replay(self, trace, *options, ranks=1, expect=0, env=None):
-        run = self.dir / "run"
-        done = self.run_program("replay", trace, "-o", run, "--force", "--warmup", "0", "--iterations", "1", "--quiet",
-                                "--allow-slow", *options, ranks=ranks, expect=expect, env={**self.driver, **(env or {})})
-        return done, self.run_json("report", run) if expect == 0 else None
-
-    def values(self, trace, *options, ranks=1):
-        """What an operation's numbers are, by operation."""
-        _, report = self.replay(trace, "--check-values", *options, ranks=ranks)
-        return report, {row["operation"]: [row[name] for name in COUNTED[1:]] for row in report["values"]}
-
+@skip_what_they_need
+class Cuda(StandInTest):
     def same_values(self, trace, ranks=1):
         """As the host backend has them, which reads nothing that was freed, or that is not there yet."""
-        _, host = self.values(trace, "--device", "host", "--torch", TORCH, ranks=ranks)
-        report, cuda = self.values(trace, "--device", "cuda", "--torch", STAND_INS / "libtorch_cuda.so", ranks=ranks)
-        self.assertGreater(len(host), 10)
-        self.assertEqual(cuda, host)
-        self.assertEqual(program.real_of_work(report), 1)
-        return report
+        _, host = self.replay(trace, "--check-values", "--device", "host", "--torch", TORCH, ranks=ranks)
+        _, cuda = self.replay(trace, "--check-values", *self.CUDA, ranks=ranks)
+        self.assertGreater(len(self.values(host)), 10)
+        self.assertEqual(self.values(cuda), self.values(host))
+        self.assertEqual(program.real_of_work(cuda), 1)
+        return cuda
 
     def test_a_language_model_computes_what_the_host_does(self):
         report = self.same_values(self.convert("gloo/gpt_single"))
@@ -54,7 +31,6 @@ class Cuda(program.ProgramTest):
 
     def test_four_ranks_compute_what_the_host_does(self):
         self.same_values(self.convert("gloo_comms/moe_ep4"), ranks=4)
-
 
     def test_a_generated_job_computes_what_the_host_does(self):
         """Compute and transfers on streams of their own; attention of GPUs, which the stand-in's PyTorch refuses."""
@@ -91,14 +67,14 @@ class Cuda(program.ProgramTest):
         self.assertTrue(line.startswith("device: host (no other device can be used; cuda does not use it: --torch: there is no "), line)
 
     def test_pytorch_that_refuses_leaves_it_to_our_kernels(self):
-        done, report = self.replay(self.convert("gloo/gpt_single"), "--device", "cuda", "--torch", STAND_INS / "libtorch_cuda.so",
+        done, report = self.replay(self.convert("gloo/gpt_single"), *self.CUDA,
                                    env={"REPRISE_STAND_IN_TORCH_FAULT": "aten::mm"})
         self.assertIn("PyTorch could not do aten::mm: ", done.stderr)
         self.assertEqual(program.real_of_work(report), 1)
 
     def test_operators_run_on_streams_in_order(self):
         log = self.dir / "log"
-        self.replay(self.convert("gloo/gpt_single"), "--device", "cuda", "--torch", STAND_INS / "libtorch_cuda.so",
+        self.replay(self.convert("gloo/gpt_single"), *self.CUDA,
                     env={"REPRISE_STAND_IN_LOG": str(log)})
         lines = log.read_text().splitlines()
         self.assertEqual([int(line.split()[0]) for line in lines], list(range(1, len(lines) + 1)))
@@ -115,7 +91,7 @@ class Cuda(program.ProgramTest):
                           ({FAULT: "launch:2"}, "CUDA_ERROR_LAUNCH_FAILED"),
                           ({FAULT: "lost:200"}, "CUDA_ERROR_UNKNOWN")):
             with self.subTest(what):
-                done, _ = self.replay(trace, "--device", "cuda", "--torch", STAND_INS / "libtorch_cuda.so", env=env, expect=ENVIRONMENT)
+                done, _ = self.replay(trace, *self.CUDA, env=env, expect=ENVIRONMENT)
                 self.assertIn(what, done.stderr)
         done, _ = self.replay(trace, "--device", "cuda", "--torch", "/none/libtorch_cpu.so", expect=ENVIRONMENT)
         self.assertIn("/none/libtorch_cuda.so", done.stderr)
