@@ -8,8 +8,8 @@ namespace reprise {
 enum class RankContent : std::uint8_t {
   kWhole,
   kOperations,  // all but edges: what ran when
-  kTransfers,  // transfers with their nodes and records, and steps: what ranks need of each other
-  kOutline,    // nothing that grows with its nodes
+  kTransfers,   // transfers with their nodes and records, and steps: what ranks need of each other
+  kOutline,     // nothing that grows with its nodes
 };
 
 }  // namespace reprise
