@@ -111,15 +111,18 @@ int Run(const Call& call, const std::function<int()>& real, const std::vector<vo
   if (code == 0 && device != kCpuDevice) {
     code = Drain(stream, owned, call.name);
   }
-  const bool was_called = code == 0;
-  code = was_called ? real() : code;
-  if (call.takes_tensors) {
-    const std::string failure = OwnFailure();  // the functions below would clear it
-    for (void* const tensor : std::set<void*>(call.tensors.begin(), call.tensors.end())) {
-      if (!was_called) {
-        CallReal("aoti_torch_delete_tensor_object", tensor);
-      }
-      Forget(tensor);
+  const std::set<void*> taken = call.takes_tensors
+                                    ? std::set<void*>(call.tensors.begin(), call.tensors.end())
+                                    : std::set<void*>();
+  for (void* const tensor : taken) {
+    Forget(tensor);  // before another thread may get the handle; `owned` keeps the memory
+  }
+  if (code == 0) {
+    code = real();
+  } else {
+    const std::string failure = OwnFailure();  // the function below would clear it
+    for (void* const tensor : taken) {
+      CallReal("aoti_torch_delete_tensor_object", tensor);
     }
     OwnFailure() = failure;
   }

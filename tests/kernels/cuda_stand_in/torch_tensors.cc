@@ -74,6 +74,7 @@ Storage StorageOf(void* handle) {
 
 int Move(void** handle, int device, bool with_values) {
   const Storage from = StorageOf(*handle);
+  Forget(*handle);  // before another thread may get it
   if (from.bytes == 0) {
     Track(*handle, {device, nullptr});
     return 0;
@@ -102,7 +103,6 @@ int Move(void** handle, int device, bool with_values) {
       CallReal("aoti_torch_delete_tensor_object", *handle) != 0) {
     return 1;
   }
-  Forget(*handle);
   *handle = moved;
   Track(moved, {device, memory});
   return 0;
