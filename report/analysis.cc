@@ -272,7 +272,7 @@ Result<Analysis> AnalyzeByRank(RunReader& reader, RankSizes& sizes, const Analys
   REPRISE_TRY(AddTransfers(reader, outline, most));
   return AnalyzeParts(outline, options, [&](PartSums& sums) {
     AnalyzedRanks analyzed(reader, outline, sums);
-    const Status added = ForEachInOrder(
+    Status added = ForEachInOrder(
         ranks.size(), most, [&](std::size_t i) { return analyzed.Take(ranks[i]); },
         [&sums](const std::unique_ptr<AnalyzedRank>& part) {
           sums.Add(part->measured, std::move(part->found));

@@ -24,8 +24,8 @@ class CudaBackend final : public Backend {
     if (!settings.Has(kTorchSetting)) {
       return "no PyTorch was found, whose operators it runs";
     }
-    const auto library = CudaLibraryOf(settings.Text(kTorchSetting));
-    return library ? "" : library.error().message;
+    const Status usable = CheckTorchForCuda(settings.Text(kTorchSetting), 0);
+    return usable ? "" : usable.error().message;
   }
   [[nodiscard]] Result<std::unique_ptr<Device>> Open(const DeviceOptions& options) const override {
     return OpenCudaDevice(options);

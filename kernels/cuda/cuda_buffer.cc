@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace reprise {
@@ -139,7 +140,7 @@ Result<std::byte*> CudaBytes::Own() {
     }
     address_ = address;
   }
-  return reinterpret_cast<std::byte*>(address_);
+  return std::bit_cast<std::byte*>(address_);
 }
 
 void CudaBytes::Free(AdoptedBytes result) {

@@ -110,6 +110,21 @@ class CudaHostMemory final : public HostMemory {
   const std::span<std::byte> bytes_;
 };
 
+// PyTorch's library for CUDA devices: `path`, or the one beside it.
+Result<std::string> CudaLibraryOf(const std::string& path) {
+  const fs::path named(path);
+  const fs::path library =
+      named.filename() == kTorchForCuda ? named : named.parent_path() / kTorchForCuda;
+  std::error_code error;
+  if (!fs::exists(library, error)) {
+    return EnvironmentError(fmt::format(
+        "--torch: there is no {}; PyTorch for CUDA has it beside libtorch_cpu.so, a PyTorch for "
+        "CPUs has not",
+        library.string()));
+  }
+  return library.string();
+}
+
 using CudaPrepared = Result<std::unique_ptr<PreparedLaunch>>;
 
 class CudaDevice final : public Device {
@@ -334,18 +349,9 @@ std::string WhyNoCudaDevices() {
                        : "";
 }
 
-Result<std::string> CudaLibraryOf(const std::string& path) {
-  const fs::path named(path);
-  const fs::path library =
-      named.filename() == kTorchForCuda ? named : named.parent_path() / kTorchForCuda;
-  std::error_code error;
-  if (!fs::exists(library, error)) {
-    return EnvironmentError(fmt::format(
-        "--torch: there is no {}; PyTorch for CUDA has it beside libtorch_cpu.so, a PyTorch for "
-        "CPUs has not",
-        library.string()));
-  }
-  return library.string();
+Status CheckTorchForCuda(const std::string& path, int index) {
+  REPRISE_TRY(OpenTorch(path, index));
+  return {};
 }
 
 Result<std::unique_ptr<Device>> OpenCudaDevice(const DeviceOptions& options) {

@@ -15,9 +15,9 @@ inline constexpr const char* kCudaBackend = "cuda";
 [[nodiscard]] std::vector<DeviceInfo> ListCudaDevices();
 // What is missing; empty if there are devices.
 [[nodiscard]] std::string WhyNoCudaDevices();
-// PyTorch's library for CUDA devices: `path`, or the one beside it. Environment error if neither is
-// there.
-[[nodiscard]] Result<std::string> CudaLibraryOf(const std::string& path);
+// Whether PyTorch's library for CUDA devices, `path` or the one beside it, can use device `index`.
+// Environment error if there is none, or PyTorch's own: its release may be too new for the driver.
+[[nodiscard]] Status CheckTorchForCuda(const std::string& path, int index);
 [[nodiscard]] Result<std::unique_ptr<Device>> OpenCudaDevice(const DeviceOptions& options);
 
 }  // namespace reprise

@@ -97,7 +97,7 @@ Status CudaStream::Enqueue(const PreparedLaunch& launch) {
   if (profiling_) {
     REPRISE_ASSIGN(events.start, Mark());
   }
-  const Status issued = prepared->is_empty ? Status() : Issue(*prepared);
+  Status issued = prepared->is_empty ? Status() : Issue(*prepared);
   if (profiling_) {
     REPRISE_ASSIGN(events.end, Mark());
     live_.push_back(events);

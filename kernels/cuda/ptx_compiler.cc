@@ -77,6 +77,7 @@ struct CompilerEnd {
 CompilerEnd RunCompiler(const std::vector<std::string>& command, const MemoryFile& in,
                         const MemoryFile& out, const MemoryFile& err) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

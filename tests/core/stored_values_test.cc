@@ -22,7 +22,7 @@ struct Point {
 class Pens {
  public:
   Pens() = default;
-  Pens(std::int32_t rank, std::string name) : by_place_{{{rank, "", 1.5}, std::move(name)}} {}
+  Pens(std::int32_t rank, const std::string& name) : by_place_{{{rank, "", 1.5}, name}} {}
   template <typename Self, typename Visit>
   static void VisitMembers(Self& self, Visit& visit) {
     visit(self.by_place_);

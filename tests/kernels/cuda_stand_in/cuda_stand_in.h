@@ -51,7 +51,7 @@ int reprise_stand_in_log(void* stream, const char* text);
 void* reprise_stand_in_alloc(std::size_t bytes);
 void reprise_stand_in_free(void* stream, void* memory);
 
-struct reprise_stand_in_range {
+struct reprise_stand_in_range {  // NOLINT(readability-identifier-naming)
   const void* memory;
   std::size_t bytes;
 };

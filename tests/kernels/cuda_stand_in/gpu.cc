@@ -194,7 +194,9 @@ Code Gpu::RunAll(Context& context) {
 }
 
 Code Gpu::RunUntil(const std::shared_ptr<Record>& record) {
-  const std::shared_ptr<Record> kept = record;  // another thread may record its event again
+  // Another thread may record its event again.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::shared_ptr<Record> kept = record;
   while (!TryUntil(*kept)) {
     Pause();
   }

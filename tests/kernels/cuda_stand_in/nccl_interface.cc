@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -98,10 +99,10 @@ int Add(void* handle, void* stream, const Call& call) {
 }
 
 const std::byte* In(unsigned long long address) {  // NOLINT(google-runtime-int)
-  return reinterpret_cast<const std::byte*>(address);
+  return std::bit_cast<const std::byte*>(address);
 }
 std::byte* Out(unsigned long long address) {  // NOLINT(google-runtime-int)
-  return reinterpret_cast<std::byte*>(address);
+  return std::bit_cast<std::byte*>(address);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+// PyTorch's names and words.
+// NOLINTBEGIN(readability-identifier-naming, performance-no-int-to-ptr)
 namespace {
 
 std::atomic<int> g_alive = 0;
@@ -181,3 +183,4 @@ int aoti_torch_cpu_add_Tensor(void* self, void* other, double alpha, void** made
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming, performance-no-int-to-ptr)
