@@ -157,7 +157,7 @@ class ReplayFailures(program.ConvertedTest):
     def test_without_opencl_the_host_backend_is_chosen(self):
         done = self.run_program("replay", self.trace, "-o", self.dir / "run", "--iterations", "1", ranks=4,
                                 env=self.no_drivers())
-        self.assertIn("device: host (this machine has no OpenCL device)", done.stderr)
+        self.assertIn("device: host (this machine has no CUDA or OpenCL device)", done.stderr)
 
     def test_devices_without_opencl_explains(self):
         done = self.run_program("devices", env=self.no_drivers())
