@@ -228,7 +228,7 @@ class ModesTest(program.ProgramTest):
         self.assertEqual(versions["device_driver"], f"stand-in 1.0 ({own.resolve()})")
         self.assertIn("libm.so.6 has no sgemm_",
                       self.replay(trace, *LIVE, "--blas", "libm.so.6", expect=4))
-        self.assertIn("host backend", self.replay(trace, "--device", "opencl", "--blas", own, expect=2))
+        self.assertIn("--blas is for --device host", self.replay(trace, "--device", "opencl", "--blas", own, expect=2))
 
     def test_operators_by_pytorch(self):
         """What it refuses our own kernels do, what its interface has not they always do: both are told."""
