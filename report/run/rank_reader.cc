@@ -168,8 +168,9 @@ Result<std::vector<RankData>> ReadMergedSteps(const std::string& directory) {
     }
     StepRecord step;
     if (!ReadColumns(select, ColumnPart::kAll, step)) {
-      return BadInput(path + ": table steps: a value of another type or size than "
-                             "docs/run_format.md says");
+      return BadInput(path +
+                      ": table steps: a value of another type or size than "
+                      "docs/run_format.md says");
     }
     const auto rank = static_cast<std::int32_t>(select.Int(static_cast<int>(kColumns<StepRecord>)));
     if (ranks.empty() || ranks.back().rank != rank) {

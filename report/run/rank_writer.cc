@@ -351,9 +351,8 @@ Result<std::unique_ptr<RankWriter>> RankWriter::Create(const std::string& direct
     return EnvironmentError(directory + ": not a directory");
   }
   const std::string path = RankPath(directory, rank);
-  for (const std::string& file :
-       {path, path + "-wal", path + "-shm", path + "-journal", ColumnsPath(directory, rank),
-        SumsPath(directory, rank)}) {
+  for (const std::string& file : {path, path + "-wal", path + "-shm", path + "-journal",
+                                  ColumnsPath(directory, rank), SumsPath(directory, rank)}) {
     std::filesystem::remove(file, error);
     if (error) {
       return EnvironmentError(file + ": cannot be replaced: " + error.message());
