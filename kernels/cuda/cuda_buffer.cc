@@ -27,7 +27,7 @@ CudaContext::~CudaContext() {
   (void)driver_.release_context(device_);
 }
 
-// PyTorch may have chosen another since.
+// PyTorch may have changed the thread's context since the last call.
 const CudaDriver& CudaContext::Use() const {
   (void)driver_.use_context(context_);  // what follows fails if this does
   return driver_;

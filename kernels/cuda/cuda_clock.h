@@ -20,8 +20,8 @@ class CudaClock {
   CudaClock& operator=(const CudaClock&) = delete;
   // Of an event that is done.
   [[nodiscard]] Result<std::int64_t> HostNs(CudaHandle event) const;
-  // Takes a new reference if the last is older than a second: float32 is exact to 0.06 µs then. For
-  // events that are recorded after.
+  // Takes a new reference if the last is older than a second; float32 is exact to 0.06 µs within a
+  // second. Call it before the events are recorded.
   [[nodiscard]] Status Refresh();
   // Of all times so far.
   [[nodiscard]] std::int64_t uncertainty_ns() const;

@@ -16,7 +16,8 @@ inline constexpr const char* kCudaBackend = "cuda";
 // What is missing; empty if there are devices.
 [[nodiscard]] std::string WhyNoCudaDevices();
 // Whether PyTorch's library for CUDA devices, `path` or the one beside it, can use device `index`.
-// Environment error if there is none, or PyTorch's own: its release may be too new for the driver.
+// Environment error if there is no such library, or with PyTorch's words: its release may be too
+// new for the driver.
 [[nodiscard]] Status CheckTorchForCuda(const std::string& path, int index);
 [[nodiscard]] Result<std::unique_ptr<Device>> OpenCudaDevice(const DeviceOptions& options);
 

@@ -18,7 +18,6 @@ using CudaHandle = void*;                // CUcontext, CUstream, CUevent, CUmodu
 using CudaUuid = char[16];
 
 // Numbers of the interface.
-inline constexpr int kCudaNoDevice = 100;
 inline constexpr int kCudaNotReady = 600;
 inline constexpr unsigned int kCudaOwnQueue = 1;     // CU_STREAM_NON_BLOCKING
 inline constexpr unsigned int kCudaWithoutTime = 2;  // CU_EVENT_DISABLE_TIMING
