@@ -15,6 +15,7 @@
 #include "predict/simulate.h"
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/options.h"
+#include "tests/every_nth.h"
 
 namespace reprise {
 namespace {
@@ -111,8 +112,8 @@ class RandomJobs {
 TEST(ExtendedJobs, AreEqualToWholeOnes) {
   RandomJobs jobs;
   int extended_jobs = 0;
-  constexpr int kJobs = 200;  // of 1,500, too
-  for (int i = 0; i < kJobs; ++i) {
+  const int count = RunsLong() ? 200 : 70;  // of 1,500, too
+  for (int i = 0; i < count; ++i) {
     const RandomJob job = jobs.Next();
     const auto machine = TargetMachine::Create(job.machine);
     ASSERT_TRUE(machine) << machine.error().message;
@@ -138,7 +139,7 @@ TEST(ExtendedJobs, AreEqualToWholeOnes) {
     ASSERT_FALSE(HasFailure()) << job.text;
   }
   RecordProperty("extended", extended_jobs);
-  EXPECT_GT(extended_jobs, kJobs / 3);
+  EXPECT_GT(extended_jobs, count / 3);
 }
 
 // A job on h100-hgx both ways, and the micro-batches of the small jobs that were asked for.

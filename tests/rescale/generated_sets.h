@@ -18,6 +18,7 @@
 #include "predict/operator_work.h"
 #include "predict/workload/job/generate.h"
 #include "predict/workload/job/options.h"
+#include "tests/every_nth.h"
 
 namespace reprise {
 

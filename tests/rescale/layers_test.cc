@@ -64,7 +64,7 @@ std::vector<GeneratedJob> JobsOfLayers() {
 
 TEST(Layers, AreThoseGeneratedInThatNumber) {
   int compared = 0, number = 0;
-  for (GeneratedJob layout : JobsOfLayers()) {
+  for (GeneratedJob layout : EveryNth(JobsOfLayers(), 3)) {
     const bool pipeline = layout.options.contains("pp") || layout.preset == "gpt-small";
     const bool chunks = layout.options.contains("schedule") && layout.options["schedule"][0] == 'i';
     const int unit = (pipeline ? 2 : 1) * (chunks ? 2 : 1);
@@ -91,7 +91,7 @@ TEST(Layers, AreThoseGeneratedInThatNumber) {
     EXPECT_EQ(summary->layers->before, from);
     ExpectEqualSets(output, expected, NodesInOrder);
   }
-  EXPECT_GE(compared, 60);
+  EXPECT_GE(compared, RunsLong() ? 60 : 20);
 }
 
 // What is not known is refused, and says which node it is.

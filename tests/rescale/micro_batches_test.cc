@@ -55,7 +55,7 @@ std::vector<GeneratedJob> JobsOfMicroBatches() {
 
 TEST(MicroBatches, AreThoseGeneratedInThatNumber) {
   int compared = 0, number = 0;
-  for (const GeneratedJob& layout : JobsOfMicroBatches()) {
+  for (const GeneratedJob& layout : EveryNth(JobsOfMicroBatches(), 3)) {
     // More micro-batches and fewer by turns, of plain pipelines very few, too.
     const bool plain_pipeline = layout.options.contains("pp") && layout.options.at("pp") == "2" &&
                                 !layout.options.contains("schedule");
@@ -82,7 +82,7 @@ TEST(MicroBatches, AreThoseGeneratedInThatNumber) {
       ExpectEqualSets(output, expected, NodesRenumbered);
     }
   }
-  EXPECT_GE(compared, 80);
+  EXPECT_GE(compared, RunsLong() ? 80 : 26);
 }
 
 }  // namespace
