@@ -34,8 +34,9 @@ constexpr DTypeRow kDTypeRows[] = {
     {"complex128", 16, Family::kComplex, 10, {"c10::complex<double>", "ComplexDouble"}},
     {"float8_e4m3fn", 1, Family::kFloating, 24, {"c10::Float8_e4m3fn", "Float8_e4m3fn"}},
     {"float8_e5m2", 1, Family::kFloating, 23, {"c10::Float8_e5m2", "Float8_e5m2"}},
+    {"float4_e2m1fn_x2", 1, Family::kFloating, 45, {"c10::Float4_e2m1fn_x2", "Float4_e2m1fn_x2"}},
 };
-static_assert(std::size(kDTypeRows) == static_cast<std::size_t>(DType::kFloat8E5M2) + 1);
+static_assert(std::size(kDTypeRows) == static_cast<std::size_t>(DType::kFloat4E2M1x2) + 1);
 
 // A number outside the enumeration, as of a damaged file, is unknown.
 const DTypeRow& RowOf(DType dtype) {
@@ -51,6 +52,7 @@ DType DTypeOf(const DTypeRow* row) {
 }  // namespace
 
 int SizeOf(DType dtype) { return RowOf(dtype).size; }
+int ValuesPerElement(DType dtype) { return dtype == DType::kFloat4E2M1x2 ? 2 : 1; }
 std::string_view Name(DType dtype) { return RowOf(dtype).name; }
 std::string_view PyTorchName(DType dtype) { return RowOf(dtype).spellings.front(); }
 bool IsFloating(DType dtype) { return RowOf(dtype).family == Family::kFloating; }

@@ -28,7 +28,7 @@ namespace reprise {
 template <typename Enum>
 inline constexpr std::size_t kValuesOf = kNamesOf<Enum>.size();
 template <>
-inline constexpr std::size_t kValuesOf<DType> = static_cast<std::size_t>(DType::kFloat8E5M2) + 1;
+inline constexpr std::size_t kValuesOf<DType> = static_cast<std::size_t>(DType::kFloat4E2M1x2) + 1;
 
 class ValueWriter {
  public:

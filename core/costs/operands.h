@@ -9,7 +9,7 @@
 
 namespace reprise::cost_rules {
 
-// 0 for a tensor that is not there.
+// Numbers: packed ones count each. 0 for a tensor that is not there.
 [[nodiscard]] double Elements(const TensorDesc* tensor);
 // In memory: a dimension of stride 0 counts once, and no element twice where windows overlap.
 [[nodiscard]] double Bytes(const TensorDesc* tensor);

@@ -22,6 +22,18 @@ TEST(Products, MatrixTimesMatrix) {
              210, 15 + 35 + 84);
 }
 
+TEST(Products, PackedNumbersCountEach) {
+  // (3 x 10) by (10 x 7) in 4 bits: two numbers of the inner dimension a byte.
+  constexpr DType kPacked = DType::kFloat4E2M1x2;
+  const TensorDesc turned = Tensor({5, 7}, {1, 5}, kPacked);
+  const Value scale_a = D({3, 1}, DType::kFloat8E4M3);
+  const Value scale_b = D({7, 1}, DType::kFloat8E4M3);
+  ExpectCost({"aten::_scaled_mm",
+              {D({3, 5}, kPacked), {turned}, scale_a, scale_b},
+              {D({3, 7}, DType::kBFloat16)}},
+             2 * 3 * 10 * 7, 15 + 35 + 2 * 21);
+}
+
 TEST(Products, TransposedOperandsCostTheSame) {
   ExpectCost({"aten::mm", {D({3, 5}), {Tensor({5, 7}, {1, 5})}}, {D({3, 7})}}, 210, 284);
 }

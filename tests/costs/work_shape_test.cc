@@ -19,6 +19,10 @@ TEST(WorkShape, Products) {
   // One matrix of weights, (n x k): all leading dimensions are rows.
   EXPECT_EQ(WorkShapeOf({"aten::mkldnn_linear", {D({2, 3, 5}), D({7, 5})}, {D({2, 3, 7})}}),
             Product(6, 7, 5));
+  EXPECT_EQ(WorkShapeOf({"aten::_scaled_mm",
+                         {D({3, 5}, DType::kFloat4E2M1x2), D({5, 7}, DType::kFloat4E2M1x2)},
+                         {D({3, 7}, DType::kBFloat16)}}),
+            Product(3, 7, 10));
 }
 
 // 2 m n k and batches are the FLOPs of the cost rule.
