@@ -45,9 +45,15 @@ class RowReader {
     REPRISE_TRY(CheckSizes({m, n, k}));
     // Products of narrow types give 16 bits.
     const DType result = SizeOf(dtype_) < 2 ? DType::kBFloat16 : dtype_;
-    return OfCall(
-        OpClass::kGemm, dtype_,
-        {"aten::mm", {Dense({m, k}, dtype_), Dense({k, n}, dtype_)}, {Dense({m, n}, result)}});
+    const int packed = ValuesPerElement(dtype_);
+    if (k % packed != 0) {
+      return fields_.Wrong(fmt::format("k is {}; expected a multiple of {}, which {} packs", k,
+                                       packed, Name(dtype_)));
+    }
+    return OfCall(OpClass::kGemm, dtype_,
+                  {"aten::mm",
+                   {Dense({m, k / packed}, dtype_), Dense({k / packed, n}, dtype_)},
+                   {Dense({m, n}, result)}});
   }
 
   Result<KernelRow> Attention() const {

@@ -229,6 +229,7 @@ class TypeFit {
     if (IsUsed(table_.op_class, kWaves)) {
       of_type.shape.waves = Sourced(Logistic(numbers_[kWaves]), "1");
     }
+    of_type.start_ns = Sourced(start_ns(), "ns");
     return of_type;
   }
 
@@ -259,10 +260,10 @@ Result<TableFit> FitTable(const DeviceModel& device, const KernelTable& table) {
     REPRISE_TRY(of_type.Fit());
     fit.errors.push_back(of_type.errors());
     fit.of_class.types.push_back(of_type.Parts());
-    // A class has one start and numbers for types without their own: those of the most rows.
+    // Numbers for types without their own are those of the most rows.
     if (count > most) {
       most = count;
-      fit.of_class.start_ns = of_type.Sourced(of_type.start_ns(), "ns");
+      fit.of_class.start_ns = fit.of_class.types.back().start_ns;
       fit.of_class.parts = fit.of_class.types.back().parts;
       fit.of_class.shape = fit.of_class.types.back().shape;
     }

@@ -13,7 +13,7 @@ const OptionalNumber& RateOf(const DeviceModel& device, bool matrix, RateFormat 
                  : device.vector_flops_per_second)[static_cast<std::size_t>(format)];
 }
 
-// No device computes wider numbers faster: where a file says so, one of the two is sparse or is
+// No device computes wider floating-point numbers faster: where a file says so, one of the two is sparse or is
 // another device's.
 Status CheckRates(const MachineModel& machine) {
   const DeviceModel& device = machine.device;
@@ -24,7 +24,7 @@ Status CheckRates(const MachineModel& machine) {
       {RateFormat::kFloat64, RateFormat::kFloat32}, {RateFormat::kFloat32, RateFormat::kTf32},
       {RateFormat::kFloat32, RateFormat::kFloat16}, {RateFormat::kFloat32, RateFormat::kBFloat16},
       {RateFormat::kTf32, RateFormat::kFloat16},    {RateFormat::kTf32, RateFormat::kBFloat16},
-      {RateFormat::kFloat16, RateFormat::kFloat8},  {RateFormat::kFloat16, RateFormat::kInt8},
+      {RateFormat::kFloat16, RateFormat::kFloat8},  {RateFormat::kFloat8, RateFormat::kFloat4},
   };
   for (const auto& [wide, narrow] : kWider) {
     for (const bool matrix : {true, false}) {

@@ -129,6 +129,7 @@ void AddDevice(DeviceModel& device, FieldList& list) {
       list.Part(type + "rate", of_type.parts.rate);
       list.Part(type + "memory", of_type.parts.memory);
       list.Shape(type, of_type.shape);
+      list.Optional(type + "start", Dimension::kTime, of_type.start_ns);
     }
   }
   for (ExpertNumbers& experts : device.experts) {

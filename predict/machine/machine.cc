@@ -25,6 +25,8 @@ std::optional<RateFormat> FormatOf(DType dtype) {
     case DType::kFloat8E4M3:
     case DType::kFloat8E5M2:
       return RateFormat::kFloat8;
+    case DType::kFloat4E2M1x2:
+      return RateFormat::kFloat4;
     case DType::kInt8:
     case DType::kUInt8:
       return RateFormat::kInt8;

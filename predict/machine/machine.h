@@ -49,8 +49,10 @@ enum class RateFormat : std::uint8_t {
   kBFloat16,
   kFloat8,
   kInt8,
+  kFloat4,
 };
-REPRISE_NAMES(RateFormat, "float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8");
+REPRISE_NAMES(RateFormat, "float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8",
+              "float4");
 inline constexpr std::size_t kRateFormats = kNamesOf<RateFormat>.size();
 
 // What operations of a class reach: parts of the peak rate and of the memory's bandwidth. More than
@@ -84,7 +86,8 @@ struct ClassEfficiency {
   struct OfType {
     DType dtype = DType::kUnknown;
     ReachedParts parts;
-    ShapeParts shape;  // empty: the class's
+    ShapeParts shape;         // empty: the class's
+    OptionalNumber start_ns;  // absent: the class's
   };
   std::vector<OfType> types;
 };

@@ -17,7 +17,7 @@ ExpertWork WorkOf(const ExpertCall& call, DType dtype) {
   const auto hidden = static_cast<double>(call.hidden);
   const double inner = static_cast<double>(call.inner) / static_cast<double>(call.tp);
   const double all_rows = static_cast<double>(call.tokens) * static_cast<double>(call.top_k);
-  const auto operand = static_cast<double>(SizeOf(dtype));
+  const double operand = static_cast<double>(SizeOf(dtype)) / ValuesPerElement(dtype);
   const double result = std::max(operand, kResultBytes);
   ExpertWork work;
   // The device with the fewest tokens still has one.

@@ -55,6 +55,7 @@ Reached ReachedBy(const DeviceModel& device, const OperatorWork& work) {
     Prefer(of_type->parts.rate, reached.rate);
     Prefer(of_type->parts.memory, reached.memory);
     shape = of_type->shape.empty() ? shape : &of_type->shape;
+    reached.start_ns = of_type->start_ns ? of_type->start_ns->value : reached.start_ns;
   }
   reached.shape_factor = ShapeFactor(device, *shape, work);
   return reached;
@@ -65,7 +66,9 @@ bool IsUnaligned(const OperatorWork& work) {
   constexpr std::int64_t kVectorBytes = 16;
   return work.shape.kind == WorkShapeKind::kProduct &&
          std::ranges::any_of(std::array{work.shape.n, work.shape.k}, [&](float elements) {
-           return static_cast<std::int64_t>(elements) * SizeOf(work.dtype) % kVectorBytes != 0;
+           return static_cast<std::int64_t>(elements) * SizeOf(work.dtype) /
+                      ValuesPerElement(work.dtype) % kVectorBytes !=
+                  0;
          });
 }
 

@@ -31,11 +31,12 @@ TEST(KernelTable, ProductsAndTheirWork) {
       "gemm_dtype,m,n,k,time_ms\r\n"
       "bfloat16,3,5,7,0.25\r\n"
       "fp8,3,5,7,0.125\r\n"
+      "nvfp4,3,5,8,0.0625\r\n"
       "fp8_block,3,5,7,1");
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->op_class, OpClass::kGemm);
   EXPECT_EQ(table->other_types, 1U);
-  ASSERT_EQ(table->rows.size(), 2U);
+  ASSERT_EQ(table->rows.size(), 3U);
   const KernelRow& wide = table->rows[0];
   EXPECT_EQ(wide.line, 2U);
   EXPECT_DOUBLE_EQ(wide.ns, 250'000);
@@ -46,6 +47,18 @@ TEST(KernelTable, ProductsAndTheirWork) {
   // Narrow operands, a result of 16 bits.
   EXPECT_DOUBLE_EQ(table->rows[1].work.bytes, 21 + 35 + 2 * 15);
   EXPECT_EQ(table->rows[1].work.dtype, DType::kFloat8E4M3);
+  // Two numbers a byte.
+  const OperatorWork& packed = table->rows[2].work;
+  EXPECT_EQ(packed.dtype, DType::kFloat4E2M1x2);
+  EXPECT_DOUBLE_EQ(packed.flops, 2 * 3 * 5 * 8);
+  EXPECT_DOUBLE_EQ(packed.bytes, 3 * 4 + 5 * 4 + 2 * 15);
+  EXPECT_EQ(packed.shape, (WorkShape{WorkShapeKind::kProduct, 3, 5, 8, 1}));
+}
+
+TEST(KernelTable, PackedNumbersAreEven) {
+  const auto table = ReadText("gemm_dtype,m,n,k,time_ms\nnvfp4,3,5,7,0.25\n");
+  ASSERT_FALSE(table);
+  EXPECT_THAT(table.error().message, HasSubstr("k is 7; expected a multiple of 2"));
 }
 
 TEST(KernelTable, CausalAttention) {

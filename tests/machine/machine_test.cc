@@ -132,9 +132,7 @@ TEST_P(BuiltInMachine, AgreesWithTheTableOfDevices) {
   for (const OptionalNumber& rate : machine.device.matrix_flops_per_second) {
     most = std::max(most, rate ? rate->value : 0);
   }
-  // Half of FP4, which Reprise has no type for, in the table.
-  const double factor = GetParam().find("b200") != std::string::npos ? 2 : 1;
-  EXPECT_NEAR(most * factor, peak->tera_flops * 1e12, 0.002 * most * factor);
+  EXPECT_NEAR(most, peak->tera_flops * 1e12, 0.002 * most);
   EXPECT_NEAR(machine.device.memory_bytes_per_second.value, peak->gb_per_s * 1e9,
               0.006 * peak->gb_per_s * 1e9);
 }
@@ -150,7 +148,7 @@ TEST(Catalogue, HasTheMachinesOfThePage) {
   EXPECT_THAT(MachineNames(), ::testing::IsSupersetOf(
                                   {"v100-dgx", "a100-hgx", "h100-hgx", "h100-study", "h200-study",
                                    "b200-hgx", "mi250-study", "mi300x-8", "a100-40gb", "gh200",
-                                   "gb200-nvl72", "l40s", "t4", "mi325x-8"}));
+                                   "gb200-nvl72", "gb300-nvl72", "l40s", "t4", "mi325x-8"}));
 }
 
 TEST(Catalogue, FindsMachinesByTheNameInACapture) {
@@ -160,6 +158,7 @@ TEST(Catalogue, FindsMachinesByTheNameInACapture) {
               ::testing::ElementsAre("h100-hgx", "h100-study"));
   EXPECT_THAT(MachinesOfDevice("NVIDIA GH200 480GB"), ::testing::ElementsAre("gh200"));
   EXPECT_THAT(MachinesOfDevice("NVIDIA GB200"), ::testing::ElementsAre("gb200-nvl72"));
+  EXPECT_THAT(MachinesOfDevice("NVIDIA GB300"), ::testing::ElementsAre("gb300-nvl72"));
   EXPECT_THAT(MachinesOfDevice("NVIDIA B200"), ::testing::ElementsAre("b200-hgx"));
   EXPECT_THAT(MachinesOfDevice("NVIDIA H200"), ::testing::ElementsAre("h200-hgx", "h200-study"));
   EXPECT_THAT(MachinesOfDevice("NVIDIA A100-SXM4-40GB"), ::testing::ElementsAre("a100-40gb"));
@@ -287,8 +286,8 @@ TEST(File, DefaultsSayThatTheyAre) {
 TEST(Checks, ContradictoryNumbers) {
   Json json = Small();
   json["device"]["matrix"]["bfloat16"] = json["device"]["matrix"]["float16"];
-  json["device"]["matrix"]["int8"] = json["device"]["matrix"]["float16"];
-  json["device"]["matrix"]["int8"]["value"] = 50;
+  json["device"]["matrix"]["float8"] = json["device"]["matrix"]["float16"];
+  json["device"]["matrix"]["float8"]["value"] = 50;
   EXPECT_THAT(Refusal(json), HasSubstr("is one of the two with sparsity?"));
   json = Small();
   json["device"]["matrix"]["float32"] = json["device"]["matrix"]["float16"];
@@ -397,7 +396,7 @@ TEST(Set, Refuses) {
   EXPECT_THAT(message("device.memory.bandwidth=-1"), HasSubstr("expected more than 0"));
   EXPECT_THAT(message("node.devices=0.5"), HasSubstr("whole number"));
   // What contradicts the rest is found after all are applied.
-  const Result<MachineModel> contradiction = LoadMachine("a100-hgx", {"device.matrix.int8=1"});
+  const Result<MachineModel> contradiction = LoadMachine("a100-hgx", {"device.matrix.bfloat16=1"});
   ASSERT_FALSE(contradiction);
   EXPECT_THAT(contradiction.error().message, HasSubstr("sparsity"));
 }
