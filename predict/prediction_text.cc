@@ -10,6 +10,7 @@
 #include "core/counted.h"
 #include "core/shown_text.h"
 #include "predict/transform/rule_set.h"
+#include "predict/workload/ops/scaling.h"
 #include "report/text/table.h"
 
 namespace reprise {
@@ -219,14 +220,15 @@ std::string WhatIfText(const Prediction& of) {
 
 std::string JobSizeText(const Workload& job) {
   const bool language = job.model.vocab > 0;
+  const ScalingRecipe* const recipe = FindScalingRecipe(job.fp8);
   return fmt::format(
       "{}: {}{}{} a step, {}{}", ShownText(job.name),
       Counted(job.global_batch, language ? "sequence" : "sample"),
       language ? fmt::format(" of {}", Counted(job.model.sequence, "token")) : "",
       job.documents.empty() ? "" : fmt::format(" in {}", Counted(job.documents.size(), "document")),
       Name(job.model.dtype),
-      job.fp8 == "none" ? ""
-                        : fmt::format(", products in FP8 ({}){}", job.fp8,
+      recipe == nullptr ? ""
+                        : fmt::format(", products in FP{} ({}){}", BitsOf(*recipe), job.fp8,
                                       job.fp8_param_gather ? ", gathered in FP8" : ""));
 }
 

@@ -13,6 +13,7 @@
 #include "predict/micro_batch_jobs.h"
 #include "predict/set_simulation.h"
 #include "predict/workload/job/generate.h"
+#include "predict/workload/ops/scaling.h"
 #include "replayer/plan/known_work.h"
 #include "replayer/plan/simulated_run.h"
 
@@ -272,17 +273,19 @@ Result<Prediction> PredictStep(const TargetMachine& machine, const Workload& wor
 
 namespace {
 
-// Products in 8 bits have a rate of their own, or none.
+// Products in 8 and 4 bits have rates of their own, or none.
 Status CheckRates(const TargetMachine& machine, const Workload& workload) {
   const MachineModel* const model = machine.options.to ? &*machine.options.to : nullptr;
-  if (model == nullptr || workload.fp8 == "none" ||
-      PeakRate(model->device, DType::kFloat8E4M3, true, false) != nullptr) {
+  const ScalingRecipe* const recipe = FindScalingRecipe(workload.fp8);
+  if (model == nullptr || recipe == nullptr ||
+      PeakRate(model->device, recipe->values, true, false) != nullptr) {
     return {};
   }
+  const int bits = BitsOf(*recipe);
   return BadInput(fmt::format(
-      "machine {} has no rate of float8 (device.matrix.float8), and the job's recipe \"{}\" "
-      "multiplies in 8 bits; take another machine, or --fp8 none",
-      model->name, workload.fp8));
+      "machine {0} has no rate of float{1} (device.matrix.float{1}), and the job's recipe \"{2}\" "
+      "multiplies in {1} bits; take another machine, or --fp8 {3}",
+      model->name, bits, workload.fp8, bits == 4 ? "mxfp8" : "none"));
 }
 
 }  // namespace

@@ -58,6 +58,22 @@ TEST(Predictions, NeedARateOfEightBits) {
   EXPECT_THAT(refused.error().message, HasSubstr("device.matrix.float8"));
 }
 
+TEST(Predictions, NeedARateOfFourBits) {
+  const auto job = [](const char* recipe) {
+    return Job("llama3-8b", {{"fp8", recipe}, {"global-batch", "4"}});
+  };
+  const std::int64_t four = Predict(job("nvfp4"), {.machine = "b200-hgx"}).step_time_ns;
+  const std::int64_t eight = Predict(job("mxfp8"), {.machine = "b200-hgx"}).step_time_ns;
+  EXPECT_LT(four, eight);
+  EXPECT_GT(2 * four, eight);
+  const auto without = TargetMachine::Create({.machine = "h100-hgx"});
+  ASSERT_TRUE(without);
+  const auto refused = PredictJob(*without, job("nvfp4"), {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::kBadInput);
+  EXPECT_THAT(refused.error().message, HasSubstr("device.matrix.float4"));
+}
+
 // The usual stack of each kind of job, by what its description says.
 TEST(Predictions, NameTheStackOfAJob) {
   Workload unfused = Job("llama3-8b");

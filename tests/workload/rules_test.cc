@@ -223,6 +223,8 @@ INSTANTIATE_TEST_SUITE_P(
                "needs \"dtype\" bfloat16, not float32"},
         Broken{Fields(R"("family": "llama")", R"(, "fp8": "mxfp8", "layout": {"cp": 4})"),
                "multiples of 16; \"tokens of a micro-batch\" is 8"},
+        Broken{Fields(R"("family": "llama")", R"(, "fp8": "nvfp4", "layout": {"cp": 2})"),
+               "multiples of 32; \"tokens of a micro-batch\" is 16"},
         Broken{Fields(R"("family": "deepseek", "head_size": 24, "rotary_size": 8, "value_size": 16,
                          "kv_rank": 16, "q_rank": 24)",
                       R"(, "fp8": "blockwise")"),

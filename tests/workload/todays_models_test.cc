@@ -99,8 +99,8 @@ class TodaysModels : public testing::TestWithParam<Kind> {
     random_.DrawRecomputation(w, {"core_attn", "mlp", "moe", "shared_experts"});
     w.overlap = {random_.OneOf({0, 1}) == 1, random_.OneOf({0, 1}) == 1,
                  random_.OneOf({0, 1}) == 1};
-    const char* const recipes[] = {"none", "delayed", "tensorwise", "blockwise", "mxfp8"};
-    w.fp8 = recipes[random_.OneOf({0, 0, 0, 1, 2, 3, 4})];
+    const char* const recipes[] = {"none", "delayed", "tensorwise", "blockwise", "mxfp8", "nvfp4"};
+    w.fp8 = recipes[random_.OneOf({0, 0, 0, 1, 2, 3, 4, 5})];
     CompleteWorkload(w);
     return w;
   }

@@ -1,4 +1,4 @@
-// Rules of products and parameters in 8 bits.
+// Rules of products in 8 and 4 bits, and of parameters in 8.
 #include <fmt/format.h>
 
 #include <utility>
@@ -49,7 +49,7 @@ Status CheckFp8(const Workload& w) {
   if (!m.tables.empty()) {
     return BadInput("\"fp8\" is of transformers, and a recommendation model has no layers");
   }
-  constexpr std::int64_t kMultiple = 16;  // of aten::_scaled_mm
+  const std::int64_t multiple = FindScalingRecipe(w.fp8)->multiple;
   const std::int64_t t = w.layout.tp;
   const bool latent = m.LatentAttention();
   for (const auto& [name, size] :
@@ -63,9 +63,10 @@ Status CheckFp8(const Workload& w) {
         std::pair("q_rank", m.q_rank), std::pair("kv_rank", m.kv_rank),
         std::pair("kv_rank + rotary_size", latent ? m.kv_rank + m.rotary_size : 0),
         std::pair("tokens of a micro-batch", m.sequence / w.layout.cp * w.micro_batch)}) {
-    if (size % kMultiple != 0) {
-      return BadInput(fmt::format("\"fp8\" needs sizes that are multiples of {}; \"{}\" is {}",
-                                  kMultiple, name, size));
+    if (size % multiple != 0) {
+      return BadInput(
+          fmt::format("\"fp8\" {} needs sizes that are multiples of {}; \"{}\" is {}", w.fp8,
+                      multiple, name, size));
     }
   }
   return {};

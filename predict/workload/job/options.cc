@@ -230,7 +230,7 @@ std::span<const JobOption> AllJobOptions() {
       {"overlap", kStep, "transfers beside computation: tp, grad, param, or none", &F::overlap},
       {"dtype", kStep, "bfloat16, float16 or float32", &F::dtype},
       {"fp8", kStep,
-       "products in 8 bits: none, delayed, tensorwise, blockwise or mxfp8 "
+       "products in 8 or 4 bits: none, delayed, tensorwise, blockwise, mxfp8 or nvfp4 "
        "(docs/guides/generate.md)",
        &F::fp8},
       {"fp8-param-gather", kStep,

@@ -21,6 +21,11 @@ const std::vector<std::int64_t>& Shape(const Node& node, std::size_t i) {
   return node.inputs[i].AsTensor()->shape;
 }
 
+// Numbers in an element of this operand.
+std::int64_t Packed(const Node& node, std::size_t i) {
+  return ValuesPerElement(node.inputs[i].AsTensor()->dtype);
+}
+
 // Of sequences in a row, whose starts the call has: each query sees those of its own, or its
 // window.
 MatrixWork WorkOfPacked(const Node& node, bool backward) {
@@ -47,14 +52,14 @@ MatrixWork MatrixWorkOf(const Node& node, std::int64_t of_part) {
     const auto& x = Shape(node, left);
     const auto& y = Shape(node, right);
     const std::int64_t batch = x.size() == 3 ? x[0] : 1;
-    return MatrixWork{2 * batch * x[x.size() - 2] * x.back() * y.back()};
+    return MatrixWork{2 * batch * x[x.size() - 2] * x.back() * y.back() * Packed(node, left)};
   };
   if (node.inputs.empty()) {
     return {};  // the host's part of a launch
   }
   if (name == "aten::_grouped_mm" ||
       name == "aten::_scaled_grouped_mm") {  // each row once, in its group
-    return {2 * node.inputs[0].AsTensor()->elements * Shape(node, 1).back()};
+    return {2 * node.inputs[0].AsTensor()->elements * Shape(node, 1).back() * Packed(node, 0)};
   }
   if (name == "aten::mm" || name == "aten::bmm" || name == "aten::_scaled_mm") {
     return product(0, 1);

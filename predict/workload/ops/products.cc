@@ -126,7 +126,7 @@ struct LinearNeeds {
     std::optional<ScaledTensor> input = scaled->input_columns;
     if (!input) {
       const TensorDesc again = InputMatrix();
-      input = ScaledColumns(*b, again, ScaledRows(*b, again, kScaledType));
+      input = ScaledColumns(*b, again, ScaledRows(*b, again, ScaledType(*b)));
     }
     b->out.facts.copies = parameter->copies;
     TensorDesc product = ScaledProduct(*b, rows, *input);
@@ -231,9 +231,9 @@ namespace {
 TensorDesc ScaledForward(Builder& b, const Var& x, const TensorDesc& rows, const TensorDesc* bias,
                          bool frozen, ScaledOperands& kept) {
   if (x.arrival && !x.arrival->parts.empty()) {
-    return ScaledProductOfParts(b, rows, kScaledType, kept.weight.rows, bias, *x.arrival);
+    return ScaledProductOfParts(b, rows, ScaledType(b), kept.weight.rows, bias, *x.arrival);
   }
-  const ScaledTensor in = ScaledRows(b, rows, kScaledType);
+  const ScaledTensor in = ScaledRows(b, rows, ScaledType(b));
   if (!x.regathered && !frozen) {
     kept.input_columns = ScaledColumns(b, rows, in);
   }
@@ -322,7 +322,7 @@ Var LinearInParts(Builder& b, const Var& x, Parameter& weight, std::int64_t part
   std::shared_ptr<ScaledOperands> scaled;
   ScaledTensor in;
   if (IsScaled(b, weight)) {
-    in = ScaledRows(b, rows, kScaledType);
+    in = ScaledRows(b, rows, ScaledType(b));
     scaled = std::make_shared<ScaledOperands>(
         ScaledOperands{ScaledWeight(b, weight), ScaledColumns(b, rows, in), std::nullopt});
   }

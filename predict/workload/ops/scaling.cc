@@ -24,10 +24,12 @@ TensorDesc NewScale(Builder& b, const TensorDesc& x) {
   return b.out.New(recipe.scale, shape);
 }
 
-// One pass that reads x, multiplies by the scale, and writes 8 bits, as the fused kernels of the
-// frameworks do; dense.
+// One pass that reads x, multiplies by the scale, and writes 8 or 4 bits, as the fused kernels of
+// the frameworks do; dense.
 ScaledTensor Converted(Builder& b, const TensorDesc& x, const TensorDesc& scale, DType dtype) {
-  ScaledTensor out{b.out.New(dtype, x.shape), scale};
+  std::vector<std::int64_t> shape = x.shape;
+  shape.back() /= ValuesPerElement(dtype);
+  ScaledTensor out{b.out.New(dtype, shape), scale};
   b.out.InPlace("aten::copy_", out.values, x, false);
   return out;
 }
@@ -57,8 +59,22 @@ std::span<const ScalingRecipe> BuiltinScalingRecipes() {
                     .help = "a power of two for 32 numbers (OCP microscaling)",
                     .block = 32,
                     .scale = DType::kUInt8,
-                    .gradient = DType::kFloat8E4M3}};
+                    .gradient = DType::kFloat8E4M3},
+      // arXiv 2509.25149: the largest number of the tensor sets a second scale, and is found with
+      // that of the rotated one (Hadamard) in one pass; rotating is part of converting.
+      ScalingRecipe{.name = "nvfp4",
+                    .help = "4 bits, a scale for 16 numbers and one for each tensor",
+                    .looks_first = true,
+                    .block = 16,
+                    .scale = DType::kFloat8E4M3,
+                    .values = DType::kFloat4E2M1x2,
+                    .gradient = DType::kFloat4E2M1x2,
+                    .multiple = 32}};
   return kRecipes;
+}
+
+int BitsOf(const ScalingRecipe& recipe) {
+  return 8 * SizeOf(recipe.values) / ValuesPerElement(recipe.values);
 }
 
 const ScalingRecipe* FindScalingRecipe(std::string_view name) {
@@ -69,14 +85,16 @@ bool IsScaled(const Builder& b, const Parameter& weight) {
   return weight.scaled && FindScalingRecipe(b.workload.fp8) != nullptr;
 }
 
+DType ScaledType(const Builder& b) { return RecipeOf(b).values; }
 DType ScaledGradientType(const Builder& b) { return RecipeOf(b).gradient; }
 
 ScaledTensor ScaledRows(Builder& b, const TensorDesc& x, DType dtype) {
   const TensorDesc scale = NewScale(b, x);
   if (RecipeOf(b).looks_first) {
+    const TensorDesc largest = RecipeOf(b).block == 0 ? scale : b.out.New(DType::kFloat32, {});
     b.out.Work("aten::linalg_vector_norm",
                Args(x, std::numeric_limits<double>::infinity(), kNoValue, false, kNoValue),
-               Args(scale));
+               Args(largest));
   }
   return Converted(b, x, scale, dtype);
 }
@@ -91,7 +109,7 @@ ScaledTensor ScaledColumns(Builder& b, const TensorDesc& x, const ScaledTensor& 
 
 ScaledMatrix ScaledWeight(Builder& b, Parameter& weight) {
   const bool first = b.batch == 0 && !b.out.facts.recomputed;
-  if (weight.value.dtype == kScaledType) {  // as it is stored; only transposed
+  if (weight.value.dtype == ScaledType(b)) {  // as it is stored; only transposed
     if (!weight.scaled_rows.values.IsDefined()) {
       weight.scaled_rows = {weight.value, b.out.New(RecipeOf(b).scale, {}, StorageUse::kInput)};
     }
@@ -101,7 +119,7 @@ ScaledMatrix ScaledWeight(Builder& b, Parameter& weight) {
     return {weight.scaled_rows, weight.scaled_columns};
   }
   if (b.layout().fsdp || first || !weight.scaled_rows.values.IsDefined()) {
-    weight.scaled_rows = ScaledRows(b, weight.value, kScaledType);
+    weight.scaled_rows = ScaledRows(b, weight.value, ScaledType(b));
     weight.scaled_columns = ScaledColumns(b, weight.value, weight.scaled_rows);
   }
   return {weight.scaled_rows, weight.scaled_columns};
@@ -138,7 +156,7 @@ void ScaledProductOfView(Builder& b, const TensorDesc& x, DType dtype, const Sca
 
 Var ScaledGroupedLinear(Builder& b, const Var& x, Parameter& weight, const TensorDesc& ends) {
   b.Op("ScaledGroupedLinear");
-  const ScaledTensor in = ScaledRows(b, x.tensor, kScaledType);
+  const ScaledTensor in = ScaledRows(b, x.tensor, ScaledType(b));
   const bool frozen = weight.frozen;
   const ScaledTensor kept = frozen ? ScaledTensor{} : ScaledColumns(b, x.tensor, in);
   const ScaledMatrix by = ScaledWeight(b, weight);
