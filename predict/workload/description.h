@@ -65,7 +65,7 @@ struct ModelShape {
   double dropout = 0;           // of embeddings, attention and both residual branches
   std::string count_exchange = "all_gather";  // of tokens per expert: all_gather, all_to_all, none
 
-  // Vision transformers.
+  // Vision and diffusion transformers.
   std::int64_t image = 0, patch = 0, channels = 3, classes = 0;
   // Recommendation models: tables of `rows` by hidden, looked up `lookups` times a sample.
   std::vector<std::int64_t> tables;
@@ -81,6 +81,8 @@ struct ModelShape {
     const bool full = full_attention_every > 0 && (layer + 1) % full_attention_every == 0;
     return full || window >= sequence ? 0 : window;
   }
+  // Vision and diffusion transformers.
+  [[nodiscard]] bool OfImages() const { return family == "vit" || family == "dit"; }
   [[nodiscard]] bool LatentAttention() const { return kv_rank > 0; }
   // The last stage of a pipeline has a copy of the embedding: it is the head, or predicts more.
   [[nodiscard]] bool EmbeddingAtBothEnds() const { return tied_embeddings || mtp_layers > 0; }
@@ -91,7 +93,7 @@ struct ModelShape {
 struct ModelSize {
   std::string_view name;
   std::int64_t ModelShape::*of;
-  std::int64_t least, least_vit, least_dlrm;
+  std::int64_t least, least_images, least_dlrm;
 };
 inline constexpr ModelSize kModelSizes[] = {
     {"layers", &ModelShape::layers, 1, 1, 1},

@@ -32,6 +32,8 @@ class Unit {
   std::deque<Parameter> parameters;  // addresses stay
   std::int64_t layer = 0;            // number in the model
   std::size_t index = 0;             // among the rank's units
+  // What it takes beside hidden states, which an earlier unit computes; null: nothing.
+  std::shared_ptr<Var> beside;
 };
 using Units = std::vector<std::unique_ptr<Unit>>;
 

@@ -13,11 +13,12 @@ def job_of(rng):
     """(description, options of generate): not all of them can be."""
     pick = rng.choice
     tp, pp, dp, cp = pick([1, 1, 2, 4]), pick([1, 1, 2, 3, 4]), pick([1, 2, 3, 4]), pick([1, 1, 1, 2])
-    family = pick(["gpt", "llama", "llama", "mixtral", "mixtral", "vit"])
+    family = pick(["gpt", "llama", "llama", "mixtral", "mixtral", "vit", "dit"])
+    pp = 1 if family == "dit" else pp
     schedule = pick(["gpipe", "1f1b", "zb-h1", "interleaved:2"]) if pp > 1 else None
     chunks = 2 if schedule == "interleaved:2" else 1
     model = {"family": family, "layers": pp * chunks * pick([1, 2, 3]), "hidden": 16 * tp, "heads": 4 * tp}
-    if family == "vit":
+    if family in ("vit", "dit"):
         cp = 1
         model |= {"image": 8, "patch": 4, "channels": 3, "classes": 8 * tp}
     else:

@@ -10,7 +10,7 @@ CHECK_FAILED, USAGE, BAD_INPUT = 1, 2, 3
 GPT = {"family": "gpt", "layers": 4, "hidden": 256, "heads": 8, "ffn": 1024, "vocab": 512, "sequence": 64,
        "dtype": "float32", "fused_qkv": False, "batch_first": True, "tied_embeddings": False}
 MOE = {**GPT, "layers": 2, "experts": 8, "top_k": 2, "count_exchange": "all_to_all"}
-SMALL_PRESETS = ("gpt-small", "llama-small", "mixtral-small", "vit-small", "dlrm-small", "qwen3-moe-small", "deepseek-small",
+SMALL_PRESETS = ("gpt-small", "llama-small", "mixtral-small", "vit-small", "dit-small", "dlrm-small", "qwen3-moe-small", "deepseek-small",
                  "gpt-oss-small", "llama-lora-small")
 # The captures as workloads (traces/README.md has their models).
 CAPTURES = {

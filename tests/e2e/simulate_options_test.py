@@ -33,6 +33,7 @@ class OptionsTest(ProgramTest):
             ([*job, "--seed", "3"], USAGE, "--seed has no effect", "the model has none"),
             (["mixtral-small", *A100, "--json", "--seed", "3"], USAGE, "give --routing zipf:A, too"),
             (["vit-small", *A100, "--json", "--sequence", "64"], USAGE, "--sequence has no effect", "image and patches"),
+            (["dit-small", *A100, "--json", "--sequence", "64"], USAGE, "--sequence has no effect", "image and patches"),
             (["dlrm-small", *A100, "--json", "--sequence", "64"], USAGE, "--sequence has no effect"),
             (["dlrm-small", *A100, "--json", "--recompute", "full"], USAGE, "--recompute has no effect"),
             (["dlrm-small", *A100, "--json", "--ep", "2"], USAGE, "--ep has no effect", "data parallelism (4)"),

@@ -265,7 +265,7 @@ class SimulateTest(ProgramTest):
         self.assertIn("has no rate for bfloat16", " ".join(sweep.stdout.split()))
 
     def test_executed_flops_are_at_least_the_models(self):
-        for job in ("dlrm-small", "vit-small"):
+        for job in ("dlrm-small", "vit-small", "dit-small"):
             result = self.run_json("predict", job, "--machine", "a100-hgx", "-o", self.dir / job)
             self.assertGreaterEqual(result["hfu"], result["mfu"], job)
             self.assertGreater(result["mfu"], 0)

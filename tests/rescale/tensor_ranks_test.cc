@@ -38,6 +38,7 @@ std::vector<GeneratedJob> JobsOfTensorRanks() {
       {"llama-small", {{"fp8", "delayed"}}},
       {"llama-small", {{"fp8", "blockwise"}}},
       {"llama-small", {{"fp8", "mxfp8"}}},
+      {"llama-small", {{"fp8", "nvfp4"}}},
       {"gpt-small", {{"sp", "on"}}},
       {"vit-small", {}},
   };

@@ -61,6 +61,8 @@ class LanguageHead final : public Unit {
 void AddLayers(const Workload& workload, const ModelPart& part, Units& units);
 void CompleteTransformer(Workload& workload);
 [[nodiscard]] Status CheckTransformer(const Workload& workload);
+// Of models of images: patches divide them, and there is no context parallelism.
+[[nodiscard]] Status CheckPatches(const Workload& workload);
 // The loss of a micro-batch as a share of the step's.
 [[nodiscard]] Var ShareOfLoss(Builder& b, const Var& loss);
 // Copies a micro-batch's integers or images to the device.

@@ -149,6 +149,18 @@ bool DividesFfn(const Workload& w) {
 
 }  // namespace
 
+Status CheckPatches(const Workload& w) {
+  const ModelShape& m = w.model;
+  if (m.image % m.patch != 0) {
+    return BadInput(
+        fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch, m.image));
+  }
+  if (w.layout.cp > 1) {
+    return BadInput("a transformer of images has no context parallelism (\"cp\")");
+  }
+  return {};
+}
+
 Status CheckTransformer(const Workload& w) {
   const ModelShape& m = w.model;
   const Layout& l = w.layout;

@@ -1,7 +1,5 @@
 // Vision transformers (Dosovitskiy et al. 2021, arXiv 2010.11929): patches in place of tokens, a
 // class token, attention in both directions.
-#include <fmt/format.h>
-
 #include "predict/workload/families/transformer.h"
 #include "predict/workload/ops/model_operators.h"
 
@@ -84,14 +82,7 @@ void CompleteVit(Workload& w) {
 }
 
 Status CheckVit(const Workload& w) {
-  const ModelShape& m = w.model;
-  if (m.image % m.patch != 0) {
-    return BadInput(
-        fmt::format("\"patch\" of {} does not divide \"image\" of {}", m.patch, m.image));
-  }
-  if (w.layout.cp > 1) {
-    return BadInput("a vision transformer has no context parallelism (\"cp\")");
-  }
+  REPRISE_TRY(CheckPatches(w));
   return CheckTransformer(w);
 }
 

@@ -33,7 +33,7 @@ std::string WhyNoSeed(const JobOptions& options, const Workload& w) {
 }
 std::string WhyNoSequence(const JobOptions& /*options*/, const Workload& w) {
   return IsDlrm(w)                 ? "is of tokens, and a recommendation model has none"
-         : w.model.family == "vit" ? "follows from a vision transformer's image and patches"
+         : w.model.OfImages()      ? "follows from the model's image and patches"
                                    : "";
 }
 std::string WhyNoRecompute(const JobOptions& /*options*/, const Workload& w) {

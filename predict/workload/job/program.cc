@@ -207,9 +207,19 @@ Var Program::RunUnit(Unit& unit, const Var& given) {
   b.tape->RecordHook(after_backward);
   const auto forward = [&unit, &b](const std::vector<Var>& in) {
     b.layer = unit.layer;
-    return unit.Forward(b, in[0]);
+    if (unit.beside == nullptr) {
+      return unit.Forward(b, in[0]);
+    }
+    const Var others = std::exchange(*unit.beside, in[1]);
+    Var result = unit.Forward(b, in[0]);
+    *unit.beside = others;
+    return result;
   };
-  Var result = unit.recomputed ? Checkpoint(b, {x}, forward) : unit.Forward(b, x);
+  std::vector<Var> inputs = {x};
+  if (unit.beside != nullptr) {
+    inputs.push_back(*unit.beside);
+  }
+  Var result = unit.recomputed ? Checkpoint(b, inputs, forward) : unit.Forward(b, x);
   unit.has_backward = result.NeedsGradient();
   b.tape->RecordHook(before_backward);
   CallHooks(&Parallelism::after_unit, unit, false);

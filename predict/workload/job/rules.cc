@@ -58,7 +58,7 @@ Status CheckSizes(const Workload& w) {
   const ModelShape& m = w.model;
   const Layout& l = w.layout;
   for (const ModelSize& size : kModelSizes) {
-    const std::int64_t least = m.family == "vit"    ? size.least_vit
+    const std::int64_t least = m.OfImages()         ? size.least_images
                                : m.family == "dlrm" ? size.least_dlrm
                                                     : size.least;
     REPRISE_TRY(InRange(size.name, m.*size.of, least, kMaxSize));

@@ -92,6 +92,22 @@ Var CrossEntropy(Builder& b, const Var& logits, const TensorDesc& labels) {
       });
 }
 
+Var MeanSquaredError(Builder& b, const Var& x, const TensorDesc& target) {
+  static constexpr std::int64_t kMean = 1;
+  const Var real = ToType(b, x, DType::kFloat32);
+  const TensorDesc wanted = ToType(b, {.tensor = target}, DType::kFloat32).tensor;
+  b.Op();
+  const TensorDesc loss = b.out.Work("aten::mse_loss", Args(real.tensor, wanted, kMean),
+                                     b.out.New(DType::kFloat32, {}));
+  const TensorDesc input = real.tensor;
+  return b.Record("MseLossBackward0", {real}, loss,
+                  [&b, input, wanted](const TensorDesc& gradient) {
+                    return Fresh(b.out.Work("aten::mse_loss_backward",
+                                            Args(gradient, input, wanted, kMean),
+                                            b.NewLike(input)));
+                  });
+}
+
 Var BinaryCrossEntropy(Builder& b, const Var& logits, const TensorDesc& labels) {
   b.Op();
   const TensorDesc loss =

@@ -30,9 +30,11 @@ std::vector<Grad> WithGroupedGradient(Builder& b, const TensorDesc& input, Param
                                       const std::function<TensorDesc()>& of_weight);
 
 Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias);
+// With neither weight nor bias.
+Var PlainLayerNorm(Builder& b, const Var& x);
 Var RmsNorm(Builder& b, const Var& x, Parameter& weight);
 
-// The same shape, or y's is the last dimensions of x's.
+// The same shape, or y's broadcasts to x's.
 Var Add(Builder& b, const Var& x, const Var& y);
 // By y, whose last dimension has size 1.
 Var Divide(Builder& b, const Var& x, const Var& y);
@@ -85,6 +87,8 @@ Var PatchConvolution(Builder& b, const TensorDesc& images, Parameter& weight, Pa
 // Mean loss of logits (n, classes) against labels (n). The head's logits are in their own type;
 // the loss is float32.
 Var CrossEntropy(Builder& b, const Var& logits, const TensorDesc& labels);
+// In float32.
+Var MeanSquaredError(Builder& b, const Var& x, const TensorDesc& target);
 Var BinaryCrossEntropy(Builder& b, const Var& logits, const TensorDesc& labels);
 // Rotary positions of queries or keys (…, features).
 Var Rotary(Builder& b, const Var& x, const TensorDesc& cosines, const TensorDesc& sines);

@@ -54,15 +54,24 @@ TensorDesc SummedTo(Builder& b, const TensorDesc& gradient,
   return view;
 }
 
+// Of each row, in float32.
+struct Moments {
+  TensorDesc mean, rstd;
+};
+Moments RowMoments(Builder& b, const Var& x) {
+  std::vector<std::int64_t> rows = x.shape();
+  rows.back() = 1;
+  return {b.out.New(DType::kFloat32, rows), b.out.New(DType::kFloat32, rows)};
+}
+
 }  // namespace
 
 Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias) {
   b.Op("aten::layer_norm");
   const TensorDesc result = b.NewLike(x.tensor);
-  std::vector<std::int64_t> rows = x.shape();
-  rows.back() = 1;
-  const TensorDesc mean = b.out.New(DType::kFloat32, rows);
-  const TensorDesc rstd = b.out.New(DType::kFloat32, rows);
+  const Moments moments = RowMoments(b, x);
+  const TensorDesc mean = moments.mean;
+  const TensorDesc rstd = moments.rstd;
   const Ints normalized = {x.shape().back()};
   b.out.Work("aten::native_layer_norm", Args(x.tensor, normalized, weight.value, bias.value, 1e-5),
              Args(result, mean, rstd));
@@ -85,6 +94,27 @@ Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias) {
                                     bias.value, Args(true, true, true)),
                                Args(dx, dw, db));
                     return std::vector<Grad>{{dx, true}, {dw, true}, {db, true}};
+                  });
+}
+
+Var PlainLayerNorm(Builder& b, const Var& x) {
+  b.Op("aten::layer_norm");
+  const TensorDesc result = b.NewLike(x.tensor);
+  const Moments moments = RowMoments(b, x);
+  const TensorDesc mean = moments.mean;
+  const TensorDesc rstd = moments.rstd;
+  const Ints normalized = {x.shape().back()};
+  b.out.Work("aten::native_layer_norm", Args(x.tensor, normalized, kNoValue, kNoValue, 1e-6),
+             Args(result, mean, rstd));
+  const TensorDesc input = x.tensor;
+  return b.Record("NativeLayerNormBackward0", {x}, result,
+                  [&b, input, mean, rstd, normalized](const TensorDesc& gradient) {
+                    const TensorDesc dx = b.NewLike(input);
+                    b.out.Work("aten::native_layer_norm_backward",
+                               Args(gradient, input, normalized, mean, rstd, kNoValue, kNoValue,
+                                    Args(true, false, false)),
+                               Args(dx, kNoValue, kNoValue));
+                    return Fresh(dx);
                   });
 }
 
