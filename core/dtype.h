@@ -41,8 +41,8 @@ enum class DType : std::uint8_t {
 // Integers and bool.
 [[nodiscard]] bool IsIntegral(DType dtype);
 // c10::ScalarType's number (torch/headeronly/core/ScalarType.h: 0 uint8, 1 int8, 2 int16, 3 int32,
-// 4 int64, 5 half, 6 float, 7 double, 9 complex64, 10 complex128, 11 bool, 15 bfloat16, 23 and 24 float8, 45 float4), as it
-// appears where an operator takes a dtype argument. kUnknown if unlisted.
+// 4 int64, 5 half, 6 float, 7 double, 9 complex64, 10 complex128, 11 bool, 15 bfloat16, 23 and 24
+// float8, 45 float4), as it appears where an operator takes a dtype argument. kUnknown if unlisted.
 [[nodiscard]] DType FromScalarType(std::int64_t scalar_type);
 
 }  // namespace reprise

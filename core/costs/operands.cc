@@ -13,9 +13,9 @@ bool SameView(const TensorDesc& a, const TensorDesc& b) {
 }  // namespace
 
 double Elements(const TensorDesc* tensor) {
-  return tensor == nullptr ? 0
-                           : static_cast<double>(ElementCount(tensor->shape)) *
-                                 ValuesPerElement(tensor->dtype);
+  return tensor == nullptr
+             ? 0
+             : static_cast<double>(ElementCount(tensor->shape)) * ValuesPerElement(tensor->dtype);
 }
 
 double Bytes(const TensorDesc* tensor) {

@@ -37,7 +37,9 @@ WorkShape ShapeOfProduct(const OpCall& call) {
   if (a == nullptr || a->shape.empty() || (b == nullptr && rows == nullptr)) {
     return {};
   }
-  WorkShape shape{.kind = WorkShapeKind::kProduct, .k = Extent(*a, 0) * static_cast<float>(ValuesPerElement(a->dtype)), .batch = 1};
+  WorkShape shape{.kind = WorkShapeKind::kProduct,
+                  .k = Extent(*a, 0) * static_cast<float>(ValuesPerElement(a->dtype)),
+                  .batch = 1};
   if (const TensorDesc* const ends = places.Tensor(call, "ends"); ends != nullptr && b != nullptr) {
     // Rows of A, or the inner dimension, in groups of about the same size.
     const float groups = Leading(*ends, 0);

@@ -13,8 +13,8 @@ const OptionalNumber& RateOf(const DeviceModel& device, bool matrix, RateFormat 
                  : device.vector_flops_per_second)[static_cast<std::size_t>(format)];
 }
 
-// No device computes wider floating-point numbers faster: where a file says so, one of the two is sparse or is
-// another device's.
+// No device computes wider floating-point numbers faster: where a file says so, one of the two is
+// sparse or is another device's.
 Status CheckRates(const MachineModel& machine) {
   const DeviceModel& device = machine.device;
   if (!RateOf(device, false, RateFormat::kFloat32)) {

@@ -102,7 +102,7 @@ TEST_P(BuiltInMachine, HasDenseRates) {
   const double expected = GetParam().starts_with("v100")    ? 125e12
                           : GetParam().starts_with("a100")  ? 312e12
                           : GetParam().starts_with("b200")  ? 2250e12
-                          : GetParam().starts_with("gb200") ? 2500e12
+                          : GetParam().starts_with("gb")    ? 2500e12
                           : GetParam().starts_with("l40s")  ? 362e12
                           : GetParam().starts_with("t4")    ? 65e12
                           : GetParam().starts_with("mi250") ? 181e12

@@ -31,8 +31,8 @@ struct DiffusionForm {
     return (4 * h * h + 3 * h) / t + h + (2 * h * f + f) / t + h + 6 * h * h + 6 * h;
   }
   [[nodiscard]] std::int64_t ModelFlops() const {
-    const std::int64_t layer = tokens * 2 * (4 * h * h + 2 * h * f) + 4 * tokens * tokens * h +
-                               2 * 6 * h * h;
+    const std::int64_t layer =
+        tokens * 2 * (4 * h * h + 2 * h * f) + 4 * tokens * tokens * h + 2 * 6 * h * h;
     const std::int64_t head = 2 * 2 * h * h + tokens * 2 * h * 2 * numbers;
     const std::int64_t forward = m.layers * layer + head + 2 * h * h;
     // Neither images nor times have a gradient.
@@ -44,7 +44,10 @@ struct DiffusionForm {
     TransferBytes bytes;
     AddGradientTransfers(
         w, width,
-        [this](std::int64_t) { return HeldElements{Ends() + m.layers * Layer(l.tp), 0}; }, bytes);
+        [this](std::int64_t) {
+          return HeldElements{Ends() + m.layers * Layer(l.tp), 0};
+        },
+        bytes);
     if (l.tp > 1) {
       const std::int64_t passes = w.recompute == Recompute::kFull ? 6 : 4;
       bytes[{"all_reduce", "tp"}] += l.tp * w.global_batch * m.layers * passes * tokens * h * width;
@@ -116,8 +119,7 @@ TEST(Diffusion, RefusesWhatIsNotKnown) {
     return status ? std::string() : status.error().message;
   };
   EXPECT_THAT(refused([](Workload& w) { w.layout.pp = 2; }), HasSubstr("has no pipeline"));
-  EXPECT_THAT(refused([](Workload& w) { w.layout.cp = 2; }),
-              HasSubstr("no context parallelism"));
+  EXPECT_THAT(refused([](Workload& w) { w.layout.cp = 2; }), HasSubstr("no context parallelism"));
   EXPECT_THAT(refused([](Workload& w) { w.model.patch = 3; }), HasSubstr("does not divide"));
   EXPECT_THAT(refused([](Workload& w) { w.model.experts = 4; }), HasSubstr("experts"));
   EXPECT_THAT(refused([](Workload& w) { w.layers_only = true; }), HasSubstr("do not run alone"));

@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                              "sequence": 2000000000}, "batch": {"global": 8, "micro": 2}})",
                "more than 2^63 FLOPs"},
         Broken{Vit(std::string(kBatch) + R"(, "layout": {"cp": 2})"),
-               "a vision transformer has no context parallelism"},
+               "a transformer of images has no context parallelism"},
         Broken{Gpt(std::string(kBatch) + R"(, "schedule": "zb-h1")"),
                "fills the bubble of a pipeline, and needs one"},
         Broken{Gpt(std::string(kBatch) +

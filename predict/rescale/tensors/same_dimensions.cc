@@ -29,12 +29,14 @@ void RelatedDimensions::Aligned(const Tensors& tensors, std::int64_t except) {
     for (const TensorDesc* const tensor : tensors) {
       Put(all, tensor, place);
     }
+    const auto numbers = [place](const TensorDimension& one) {  // packed ones count each
+      return one.tensor->shape[one.dim] * (place == -1 ? ValuesPerElement(one.tensor->dtype) : 1);
+    };
     std::int64_t size = 0;
     for (const TensorDimension& one : all) {
-      size = std::max(size, one.tensor->shape[one.dim]);
+      size = std::max(size, numbers(one));
     }
-    std::erase_if(
-        all, [size](const TensorDimension& one) { return one.tensor->shape[one.dim] != size; });
+    std::erase_if(all, [&](const TensorDimension& one) { return numbers(one) != size; });
     if (place != except && all.size() > 1) {
       Same(std::move(all));
     }

@@ -186,21 +186,20 @@ Units DitUnits(const Workload& w, const ModelPart& part, const Place& /*place*/)
 }  // namespace
 
 ModelFamily DitFamily() {
-  return {.name = "dit",
-          .set_defaults =
-              [](ModelShape& m) {
-                m.causal = m.tied_embeddings = false;
-                m.batch_first = true;
-                m.channels = 4;  // of the autoencoder's latent images
-              },
-          .complete = CompleteDit,
-          .check = CheckDit,
-          .units = DitUnits,
-          .hidden_shape =
-              [](const Workload& w) {
-                return ActivationShape(w, w.model.sequence, w.model.hidden);
-              },
-          .variant = [](const Workload&, const Place&) { return std::int64_t{0}; }};
+  return {
+      .name = "dit",
+      .set_defaults =
+          [](ModelShape& m) {
+            m.causal = m.tied_embeddings = false;
+            m.batch_first = true;
+            m.channels = 4;  // of the autoencoder's latent images
+          },
+      .complete = CompleteDit,
+      .check = CheckDit,
+      .units = DitUnits,
+      .hidden_shape =
+          [](const Workload& w) { return ActivationShape(w, w.model.sequence, w.model.hidden); },
+      .variant = [](const Workload&, const Place&) { return std::int64_t{0}; }};
 }
 
 }  // namespace reprise

@@ -64,9 +64,8 @@ Status CheckFp8(const Workload& w) {
         std::pair("kv_rank + rotary_size", latent ? m.kv_rank + m.rotary_size : 0),
         std::pair("tokens of a micro-batch", m.sequence / w.layout.cp * w.micro_batch)}) {
     if (size % multiple != 0) {
-      return BadInput(
-          fmt::format("\"fp8\" {} needs sizes that are multiples of {}; \"{}\" is {}", w.fp8,
-                      multiple, name, size));
+      return BadInput(fmt::format("\"fp8\" {} needs sizes that are multiples of {}; \"{}\" is {}",
+                                  w.fp8, multiple, name, size));
     }
   }
   return {};

@@ -32,9 +32,9 @@ std::string WhyNoSeed(const JobOptions& options, const Workload& w) {
                             : "";
 }
 std::string WhyNoSequence(const JobOptions& /*options*/, const Workload& w) {
-  return IsDlrm(w)                 ? "is of tokens, and a recommendation model has none"
-         : w.model.OfImages()      ? "follows from the model's image and patches"
-                                   : "";
+  return IsDlrm(w)            ? "is of tokens, and a recommendation model has none"
+         : w.model.OfImages() ? "follows from the model's image and patches"
+                              : "";
 }
 std::string WhyNoRecompute(const JobOptions& /*options*/, const Workload& w) {
   if (IsDlrm(w) && w.recompute != Recompute::kNone) {

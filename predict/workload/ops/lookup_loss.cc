@@ -100,12 +100,11 @@ Var MeanSquaredError(Builder& b, const Var& x, const TensorDesc& target) {
   const TensorDesc loss = b.out.Work("aten::mse_loss", Args(real.tensor, wanted, kMean),
                                      b.out.New(DType::kFloat32, {}));
   const TensorDesc input = real.tensor;
-  return b.Record("MseLossBackward0", {real}, loss,
-                  [&b, input, wanted](const TensorDesc& gradient) {
-                    return Fresh(b.out.Work("aten::mse_loss_backward",
-                                            Args(gradient, input, wanted, kMean),
-                                            b.NewLike(input)));
-                  });
+  return b.Record(
+      "MseLossBackward0", {real}, loss, [&b, input, wanted](const TensorDesc& gradient) {
+        return Fresh(b.out.Work("aten::mse_loss_backward", Args(gradient, input, wanted, kMean),
+                                b.NewLike(input)));
+      });
 }
 
 Var BinaryCrossEntropy(Builder& b, const Var& logits, const TensorDesc& labels) {

@@ -17,7 +17,7 @@ struct ScalingRecipe {
   // each of a matrix's two uses is converted by itself; else one is the other transposed.
   std::int64_t block = 0;
   DType scale = DType::kFloat32;
-  DType values = DType::kFloat8E4M3;    // of all but gradients
+  DType values = DType::kFloat8E4M3;  // of all but gradients
   DType gradient = DType::kFloat8E5M2;
   std::int64_t multiple = 16;  // of which products take sizes (aten::_scaled_mm: 16 bytes)
 };
