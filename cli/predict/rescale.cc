@@ -117,6 +117,9 @@ Result<int> RunRescale(RescaleFlags& flags) {
         "give --dp, the number of data-parallel ranks, --tp, that of tensor-parallel "
         "ones, --micro-batches or --layers");
   }
+  if (request.kv_heads != 0 && request.tensor_parallel == 0) {
+    return UsageError("--kv-heads is of tensor-parallel ranks: give --tp, too");
+  }
   if (request.one_copy && request.data_parallel == 0) {
     return UsageError("--one-copy chooses among data-parallel replicas: give --dp, too");
   }
@@ -165,6 +168,10 @@ CommandBody RegisterRescale(CLI::App& app, const CommandContext& /*context*/) {
       ->check(Positive());
   app.add_option("--tp", request.tensor_parallel,
                  "tensor-parallel ranks: matrices, heads and vocabulary are divided among as many")
+      ->check(Positive());
+  app.add_option("--kv-heads", request.kv_heads,
+                 "the model's heads of keys and values, for --tp of a set without a backward pass "
+                 "in which each rank has one")
       ->check(Positive());
   app.add_option("--micro-batches", request.micro_batches,
                  "micro-batches of a step, by pipeline or gradient accumulation; the recorded ones "

@@ -119,7 +119,8 @@ class Replicas {
                          .places = std::move(places),
                          .by_id = job_.by_id,
                          .mesh = *std::move(widened),
-                         .kind = kind_};
+                         .kind = kind_,
+                         .kv_heads = request_.kv_heads};
     for (const SeenTransfers& seen : job_.seen) {
       all_->divides.push_back(seen.kinds.contains(CommKind::kReduceScatter));
     }

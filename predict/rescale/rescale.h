@@ -25,6 +25,9 @@ struct RescaleRequest {
   std::int64_t tensor_parallel = 0;
   std::int64_t micro_batches = 0;  // in each step
   std::int64_t layers = 0;         // that are alike, of all pipeline stages together
+  // Of the model, of keys and values: where each tensor-parallel rank has one and the set does not
+  // say whether ranks share them. 0: not given.
+  std::int64_t kv_heads = 0;
   // Kinds of groups, by role, description or id: what descriptions and transfers do not say.
   std::map<std::string, GroupKind> kinds;
   bool one_copy = false;  // all replicas repeat one captured one: that of the median step

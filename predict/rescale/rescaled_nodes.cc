@@ -67,7 +67,8 @@ RescaledNodes::RescaledNodes(RescaledRoles& roles, std::int32_t rank, bool folde
   if (roles_.kind == GroupKind::kTensor) {
     const std::size_t axis = roles_.mesh.axis();
     divided_.emplace(
-        DividedAmong{roles_.mesh.before().sizes[axis], roles_.mesh.after().sizes[axis]});
+        DividedAmong{roles_.mesh.before().sizes[axis], roles_.mesh.after().sizes[axis]},
+        roles_.kv_heads);
   }
 }
 

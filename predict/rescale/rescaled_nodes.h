@@ -26,6 +26,7 @@ struct RescaledRoles {
   std::map<std::string, std::size_t> by_id;  // of groups, or of roles in a folded set
   WidenedMesh mesh;
   GroupKind kind = GroupKind::kData;  // of the axis that changes: data or tensor
+  std::int64_t kv_heads = 0;          // as RescaleRequest has it
   // By role: whether its members divide buffers among them.
   std::vector<bool> divides;
   std::set<std::size_t> without_axis;  // those whose messages stay within a replica

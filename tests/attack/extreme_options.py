@@ -28,7 +28,7 @@ SOUND = {
     "reprise rescale": [{"SET": "replicas", "--dp": "4", "--output": "out"},
                         {"SET": "pipeline", "--micro-batches": "6", "--output": "out"},
                         {"SET": "layers", "--layers": "8", "--output": "out"},
-                        {"SET": "tensors", "--tp": "4", "--output": "out"}],
+                        {"SET": "tensors", "--tp": "4", "--kv-heads": "8", "--output": "out"}],
     "reprise transform": [{"SET": "set", "--rule": "class=gemm => scale 0.5", "--output": "out"}],
     "reprise validate": [{"SET": "set"}],
     "reprise stats": [{"SET": "set"}],

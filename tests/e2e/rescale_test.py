@@ -144,7 +144,20 @@ class Rescale(program.ProgramTest):
         self.assertIn("no transfers among tensor-parallel ranks", refused(self.convert("gloo/gpt_ddp4"), 2))
         heads = self.dir / "one_head"
         self.run_program("generate", "gpt-small", "--tp", "4", "--pp", "1", "-o", heads)  # as many heads as ranks
-        self.assertIn("with one head for each rank", refused(heads, 2))
+        self.assertIn("2 and 4 ranks divide these 4 heads", refused(heads, 8))
+        self.assertIn("give --tp, too", self.run_program("rescale", heads, "--dp", 2, "--kv-heads", 4, "-o", self.dir / "refused",
+                                                         expect=USAGE).stderr)
+
+    def test_one_head_of_each_tensor_rank(self):
+        """Heads of queries, and those of keys and values that they share, at other numbers of ranks."""
+        jobs = self.dir / "jobs"
+        for tp in 4, 8:
+            self.run_program("generate", "llama3.2-1b", "--zero", 0, "--overlap", "none", "--tp", tp, "--dp", 1, "--global-batch", 1, "-o", jobs / str(tp))
+        for before, after in (8, 4), (4, 8):
+            rescaled = self.dir / f"to{after}"
+            self.run_program("rescale", jobs / str(before), "--tp", after, "--kv-heads", 8, "-o", rescaled)
+            self.run_program("validate", rescaled)
+            self.assertEqual(self.rank(rescaled, 0)[:2], self.rank(jobs / str(after), 0)[:2])
 
     def test_tensor_ranks_and_replicas(self):
         job = self.dir / "job"

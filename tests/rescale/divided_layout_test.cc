@@ -105,6 +105,49 @@ TEST(DividedLayout, PartsOfRanks) {
   EXPECT_EQ(layout.After(3, kTwoToFour).offset, 64);
 }
 
+// Two heads of queries, one of keys: features stay whole, and each has more heads.
+TEST(DividedLayout, OneHead) {
+  SeenLayout layout({OfStorage({32, 24}), OfStorage({32, 2, 8}, 0, {24, 8, 1}),
+                     OfStorage({32, 1, 8}, 16, {24, 24, 1}),
+                     OfStorage({32, 1, 4}, 20, {24, 24, 1})});
+  for (const std::size_t tensor : {1U, 2U, 3U}) {
+    EXPECT_TRUE((*layout).SetHeads(tensor, 1));
+  }
+  EXPECT_TRUE((*layout).HasOneHead());
+  ASSERT_TRUE((*layout).Divide(0, 1, kFourToTwo));
+  ASSERT_TRUE((*layout).Divide(1, 1, kFourToTwo));
+  EXPECT_EQ(layout.After(0, kFourToTwo).shape, Sizes({32, 48}));
+  const TensorDesc queries = layout.After(1, kFourToTwo), keys = layout.After(2, kFourToTwo);
+  EXPECT_EQ(queries.shape, Sizes({32, 4, 8}));
+  EXPECT_EQ(queries.strides, Sizes({48, 8, 1}));
+  EXPECT_EQ(keys.shape, Sizes({32, 2, 8}));
+  EXPECT_EQ(keys.strides, Sizes({48, 8, 1}));
+  EXPECT_EQ(keys.offset, 32);
+  const TensorDesc second_half = layout.After(3, kFourToTwo);
+  EXPECT_EQ(second_half.shape, Sizes({32, 2, 4}));
+  EXPECT_EQ(second_half.offset, 36);
+  EXPECT_FALSE((*layout).IsOrderInDoubt());
+  // It is not divided further.
+  SeenLayout one({OfStorage({32, 8}), OfStorage({32, 1, 8})});
+  (*one).SetHeads(1, 1);
+  EXPECT_FALSE((*one).Divide(1, 1, kTwoToFour, {8}));
+}
+
+// Of one head and one sample, heads may lie before the tokens or behind them.
+TEST(DividedLayout, OrderOfOneHead) {
+  SeenLayout layout({OfStorage({1, 1, 32, 8}), OfStorage({32, 1, 1, 8}, 0, {8, 256, 256, 1})});
+  (*layout).SetHeads(0, 1);
+  (*layout).SetHeads(1, 2);
+  EXPECT_EQ((*layout).HeadElements(), Sizes({256}));
+  ASSERT_TRUE((*layout).Divide(0, 1, kFourToTwo, {8}));
+  EXPECT_EQ(layout.After(0, kFourToTwo).strides, Sizes({512, 8, 16, 1}));
+  EXPECT_EQ(layout.After(1, kFourToTwo).shape, Sizes({32, 1, 2, 8}));
+  EXPECT_TRUE((*layout).IsOrderInDoubt());
+  // Where a dimension would count both, it is not known which does.
+  EXPECT_FALSE((*layout).SetHeads(0, 0));
+  EXPECT_FALSE((*layout).IsOfHeads(0, 1));
+}
+
 TEST(DividedLayout, RefusesWhatDoesNotAgree) {
   SeenLayout odd({OfStorage({3, 8})});
   EXPECT_FALSE((*odd).Divide(0, 0, kTwoToFour));

@@ -31,6 +31,7 @@ struct GeneratedJob {
   // 0: those of the preset.
   std::int64_t layers = 0;
   std::int64_t heads = 0, kv_heads = 0, tp = 0;
+  std::int64_t micro_batch = 1;  // samples
 
   [[nodiscard]] std::string Text() const {
     std::string text = preset;
@@ -55,8 +56,8 @@ inline bool MakeSet(const GeneratedJob& layout, std::int64_t dp, std::int64_t mi
     EXPECT_TRUE(SetJobOption(name, text, options)) << name;
   }
   options.dp = dp;
-  options.micro_batch = 1;
-  options.global_batch = micro_batches * dp;
+  options.micro_batch = layout.micro_batch;
+  options.global_batch = micro_batches * layout.micro_batch * dp;
   auto workload = MakeJob(options);
   if (!workload) {
     return false;

@@ -173,8 +173,16 @@ void DividedTensors::Collect(const Node& node, bool among) {
     if (same.counted == i) {
       vocabularies_.push_back(related_.size());
     }
+    if (same.heads == i) {
+      heads_.push_back(related_.size());
+      for (const TensorDimension& one : same.all[i]) {
+        related.laid_like.push_back(one.laid_like == nullptr ? std::nullopt
+                                                             : PlaceOf(*one.laid_like, one.dim));
+      }
+    }
     related_.push_back(std::move(related));
   }
+  CollectHeads(node, same, op);
   RelateTable(call, node.id, op);
   if (!same.known) {
     Related tensors{{}, node.id, op};

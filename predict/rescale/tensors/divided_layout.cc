@@ -105,7 +105,7 @@ DividedLayout::Marks DividedLayout::MarksBesides(const View& view, const Marks& 
 int DividedLayout::Divisions(const View& view, std::size_t dim, const Marks& marks) {
   int divisions = view.broadcast[dim];
   for (const Mark& mark : marks) {
-    if (Reaches(view, dim, mark)) {
+    if (IsDividedAt(view, dim, mark)) {
       divisions += mark.IsOfRanks() ? -1 : 1;
     }
   }
@@ -144,7 +144,9 @@ bool DividedLayout::Agree(const Cell& cell, int number, const Marks& marks,
     return view.cell != number || ElementCount(view.shape) == 0 ||
            Place(view, cell.begin, marks, division).has_value();
   });
-  return placed && std::ranges::all_of(cell.demands, [&](const Demand& demand) {
+  const bool filled = std::ranges::all_of(
+      marks, [&](const Mark& mark) { return !mark.heads || IsFilledByHead(number, mark); });
+  return placed && filled && std::ranges::all_of(cell.demands, [&](const Demand& demand) {
            return Divisions(views_[demand.view], demand.dim, marks) > 0;
          });
 }
@@ -177,21 +179,15 @@ void DividedLayout::PlaceParts(std::int64_t distance, std::int64_t ranks) {
   }
 }
 
-bool DividedLayout::Divide(std::size_t tensor, std::size_t dim, const DividedAmong& division) {
-  View& view = views_[tensor];
-  if (view.cell < 0 || view.shape[dim] <= 1) {
-    return true;
-  }
-  if (view.strides[dim] == 0) {
-    view.broadcast[dim] = 1;
-    return ScaledBy(view.shape[dim], 1, division) > 0;
-  }
-  if (IsDivided(tensor, dim)) {
-    return true;
-  }
-  Cell& cell = cells_[static_cast<std::size_t>(view.cell)];
-  cell.demands.push_back({tensor, dim});
+std::vector<DividedLayout::Mark> DividedLayout::CandidatesFor(
+    const View& view, std::size_t dim, const std::vector<std::int64_t>& ends) const {
   std::vector<Mark> candidates;
+  if (view.shape[dim] <= 1) {
+    for (const std::int64_t end : ends) {
+      candidates.push_back({.end = end, .heads = true});
+    }
+    return candidates;
+  }
   for (const View& other : views_) {
     for (std::size_t i = 0; i < other.shape.size() && other.cell == view.cell; ++i) {
       const Mark end{other.strides[i] * other.shape[i]};
@@ -201,6 +197,38 @@ bool DividedLayout::Divide(std::size_t tensor, std::size_t dim, const DividedAmo
     }
   }
   std::ranges::sort(candidates, std::greater<>());
+  if (!HasOneHead()) {
+    return candidates;
+  }
+  std::vector<Mark> of_heads = candidates;
+  if (view.heads == dim) {  // others show one of them
+    of_heads.push_back({.end = view.strides[dim]});
+  }
+  std::ranges::for_each(of_heads, [](Mark& mark) { mark.heads = true; });
+  const HeadBounds bounds = HeadBoundsOf(view.cell);
+  std::erase_if(of_heads, [&bounds](const Mark& mark) {
+    return bounds.least <= bounds.most && (mark.end < bounds.least || bounds.most < mark.end);
+  });
+  of_heads.insert(of_heads.end(), candidates.begin(), candidates.end());
+  return of_heads;
+}
+
+bool DividedLayout::Divide(std::size_t tensor, std::size_t dim, const DividedAmong& division,
+                           const std::vector<std::int64_t>& ends) {
+  View& view = views_[tensor];
+  if (view.cell < 0 || (view.shape[dim] <= 1 && !IsOfHeads(tensor, dim))) {
+    return true;
+  }
+  if (view.strides[dim] == 0 && view.shape[dim] > 1) {
+    view.broadcast[dim] = 1;
+    return ScaledBy(view.shape[dim], 1, division) > 0;
+  }
+  if (IsDivided(tensor, dim)) {
+    return true;
+  }
+  Cell& cell = cells_[static_cast<std::size_t>(view.cell)];
+  cell.demands.push_back({tensor, dim});
+  const std::vector<Mark> candidates = CandidatesFor(view, dim, ends);
   // The outermost place; of those first where the parts could be divided further, as what ranks
   // divide can. One for all demands, else one more.
   const DividedAmong further{1, 2};
@@ -211,7 +239,8 @@ bool DividedLayout::Divide(std::size_t tensor, std::size_t dim, const DividedAmo
         std::ranges::copy_if(cell.marks, std::back_inserter(marks),
                              [&](const Mark& mark) { return one_more || mark.IsOfRanks(); });
         std::ranges::sort(marks);
-        if ((!strict || Agree(cell, view.cell, marks, further)) &&
+        const bool is_further = !strict || candidate.heads;  // one head is not divided further
+        if ((is_further || Agree(cell, view.cell, marks, further)) &&
             Agree(cell, view.cell, marks, division)) {
           cell.marks = std::move(marks);
           return true;

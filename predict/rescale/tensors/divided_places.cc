@@ -10,18 +10,17 @@ std::optional<DividedLayout::Placed> DividedLayout::Place(const View& view, std:
                                                           const DividedAmong& division) {
   Placed placed{.offset = 0, .shape = view.shape, .strides = view.strides};
   for (std::size_t i = 0; i < view.shape.size(); ++i) {
-    const std::int64_t size = view.shape[i], stride = view.strides[i];
+    const std::int64_t size = view.shape[i];
+    std::int64_t stride = view.strides[i];
     int below = 0;
     for (const Mark& mark : marks) {
-      const bool reaches = Reaches(view, i, mark);
-      const std::int64_t least = stride < mark.part && !mark.seen ? mark.part : mark.end;
-      if (reaches && (least % stride != 0 || stride * size % least != 0)) {
+      const std::optional<int> divisions = DivisionsBelow(view, i, mark);
+      if (!divisions) {
         return std::nullopt;
       }
-      if (!reaches && stride > 0 && mark.end <= stride && stride % mark.end == 0) {
-        below += mark.IsOfRanks() ? -1 : 1;
-      } else if (!reaches && mark.end <= stride && size > 1) {
-        return std::nullopt;
+      below += *divisions;
+      if (size == 1 && CountsHeads(view, mark) && i == *view.heads) {
+        stride = mark.end;
       }
     }
     placed.shape[i] = ScaledBy(size, Divisions(view, i, marks), division);
@@ -46,9 +45,10 @@ std::optional<DividedLayout::Placed> DividedLayout::Place(const View& view, std:
     placed.offset += rest / mark.end * end_after;
     rest %= mark.end;
     std::int64_t span = 1, room = mark.end;
-    bool reached = mark.IsOfRanks();
+    const bool of_heads = CountsHeads(view, mark);
+    bool reached = mark.IsOfRanks() || of_heads;
     for (std::size_t dim = 0; dim < view.shape.size(); ++dim) {
-      if (Reaches(view, dim, mark)) {
+      if (!of_heads && Reaches(view, dim, mark)) {
         reached = true;
         room = mark.IsOfRanks() ? room : std::min(room, view.strides[dim]);
       } else if (view.strides[dim] < mark.end) {
@@ -182,7 +182,11 @@ bool DividedLayout::Resize(TensorDesc& tensor, const DividedAmong& division) con
   const bool contiguous = tensor.strides == ContiguousStrides(tensor.shape);
   tensor.offset = *first + placed->offset;
   tensor.shape = placed->shape;
-  tensor.strides = contiguous ? ContiguousStrides(tensor.shape) : placed->strides;
+  const std::vector<std::int64_t> dense = ContiguousStrides(tensor.shape);
+  // Several heads where there was one may lie in another order.
+  const bool in_order = !view.heads || view.several_heads || view.shape[*view.heads] > 1 ||
+                        placed->strides[*view.heads] == dense[*view.heads];
+  tensor.strides = contiguous && in_order ? dense : placed->strides;
   tensor.elements = ElementCount(tensor.shape);
   return true;
 }

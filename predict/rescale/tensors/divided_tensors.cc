@@ -78,7 +78,10 @@ void DividedTensors::PlaceLists() {
 }
 
 bool DividedTensors::IsDivided(const Related& related) const {
-  return std::ranges::any_of(related.places, [this](const Place& place) {
+  const auto operands =
+      related.places.begin() +
+      static_cast<std::ptrdiff_t>(related.results.value_or(related.places.size()));
+  return std::any_of(related.places.begin(), operands, [this](const Place& place) {
     return storages_.at(place.storage).IsDivided(place.tensor, place.dim);
   });
 }
@@ -116,18 +119,19 @@ Status DividedTensors::DivideAll() {
     if (!seeds_.contains(at) && !IsDivided(related)) {
       continue;
     }
-    for (const Place& place : related.places) {
+    for (std::size_t i = related.results.value_or(0); i < related.places.size(); ++i) {
+      const Place& place = related.places[i];
       DividedLayout& layout = storages_.at(place.storage);
       if (layout.IsFlat(place.tensor) || layout.IsDivided(place.tensor, place.dim)) {
         continue;
       }
-      const bool one_element = layout.ShapeOf(place.tensor)[place.dim] <= 1;
-      if (one_element || !layout.Divide(place.tensor, place.dim, division_)) {
-        return BadInput(fmt::format(
-            "node {} ({}): dimension {} of a tensor [{}] is divided among {} ranks, and {} ranks "
-            "can't divide it, or others of its storage, alike",
-            related.node, ops_[related.op], place.dim,
-            fmt::join(layout.ShapeOf(place.tensor), ", "), division_.from, division_.to));
+      const bool not_heads = layout.ShapeOf(place.tensor)[place.dim] <= 1 && !IsHead(place);
+      if (not_heads && related.results) {
+        continue;
+      }
+      if (not_heads ||
+          !layout.Divide(place.tensor, place.dim, division_, HeadElementsAt(related, i))) {
+        return CannotDivide(related, place);
       }
       const std::vector<std::size_t>& next = related_of_[place.storage];
       open.insert(open.end(), next.begin(), next.end());
@@ -145,6 +149,9 @@ void DividedTensors::SpreadSizes() {
     const Related& related = related_[open.front()];
     open.pop_front();
     std::int64_t before = 0, after = 0;
+    if (related.results) {
+      continue;
+    }
     for (const Place& place : related.places) {
       const DividedLayout& layout = storages_.at(place.storage);
       const auto elements = layout.ElementsAfter(place.tensor, division_);
@@ -173,6 +180,12 @@ void DividedTensors::SpreadSizes() {
 Status DividedTensors::CheckRelated() const {
   for (const std::size_t at : whole_) {
     if (IsDivided(related_[at])) {
+      const auto one_head = std::ranges::find_if(related_[at].places, [this](const Place& place) {
+        return storages_.at(place.storage).HasOneHead();
+      });
+      if (one_head != related_[at].places.end() && division_.from % division_.to != 0) {
+        return CannotDivide(related_[at], *one_head);
+      }
       const Place& place = related_[at].places[0];
       return BadInput(fmt::format(
           "node {} ({}): dimension {} of a tensor [{}] would be divided, which the operator needs "
@@ -190,10 +203,17 @@ Status DividedTensors::CheckRelated() const {
     }
   }
   for (const Related& related : related_) {
+    if (related.results) {
+      REPRISE_TRY(CheckOnes(related));
+      continue;
+    }
     std::map<std::int64_t, std::int64_t> after;  // by size before
     for (const Place& place : related.places) {
       const DividedLayout& layout = storages_.at(place.storage);
       const std::int64_t before = layout.ShapeOf(place.tensor)[place.dim];
+      if (before == 1 && !IsHead(place)) {
+        continue;
+      }
       const auto size = layout.SizeAfter(place.tensor, place.dim, division_);
       if (!size || after.try_emplace(before, *size).first->second != *size) {
         return BadInput(fmt::format(
@@ -231,6 +251,8 @@ Status DividedTensors::Solve() {
       }
     }
   }
+  SpreadHeads();
+  REPRISE_TRY(CheckKeyHeads());
   for (const Place& share : shares_) {
     storages_.at(share.storage).SetShare(share.tensor);
   }
@@ -238,6 +260,8 @@ Status DividedTensors::Solve() {
   REPRISE_TRY(DivideAll());
   SpreadSizes();
   REPRISE_TRY(CheckRelated());
+  REPRISE_TRY(CheckOrder());
+  REPRISE_TRY(CheckCopies());
   for (const Related& one : unknown_) {
     if (IsDivided(one)) {
       return BadInput(

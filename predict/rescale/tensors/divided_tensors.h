@@ -25,9 +25,14 @@ namespace reprise {
 // what the other side has; where a sum of a product is made, the product's inner dimension is
 // divided. It follows from operators to their other tensors (same_dimensions.h), and from a tensor
 // to all that show its storage (divided_layout.h), forward and backward, until no more is found.
+//
+// A dimension of one element is divided only where it counts heads. That follows from attention,
+// from there to its operands and results, and to other views of the same storages.
 class DividedTensors {
  public:
-  explicit DividedTensors(const DividedAmong& division) : division_(division), lists_(division) {}
+  // `kv_heads`: of keys and values in the whole model; 0: not given.
+  DividedTensors(const DividedAmong& division, std::int64_t kv_heads)
+      : division_(division), kv_heads_(kv_heads), lists_(division) {}
 
   // `among`: a transfer of these ranks.
   void Collect(const Node& node, bool among);
@@ -46,6 +51,17 @@ class DividedTensors {
     std::vector<Place> places;
     std::uint64_t node = 0;  // id
     std::size_t op = 0;      // in ops_
+    // Of one element each: the index of the first result, which is as large as one of the operands
+    // before it.
+    std::optional<std::size_t> results;
+    // By place, if any is known: a tensor whose order in memory it has.
+    std::vector<std::optional<Place>> laid_like;
+  };
+  // A copy that puts a tensor into order, and the shape in which it is seen next, if in another.
+  struct Ordered {
+    TensorDesc of;
+    std::optional<TensorDesc> as;
+    std::uint64_t node = 0;  // id
   };
   // What wrote a storage last, and those that wrote what it read.
   struct Written {
@@ -64,6 +80,20 @@ class DividedTensors {
   void RelateTable(const OpCall& call, std::uint64_t node, std::size_t op);
   void Write(const Node& node, const SameDimensions& same, std::optional<std::size_t> summed);
   [[nodiscard]] bool IsDivided(const Related& related) const;
+  void CollectCopy(const Node& node);
+  [[nodiscard]] Status CheckCopies() const;
+  void CollectHeads(const Node& node, const SameDimensions& same, std::size_t op);
+  [[nodiscard]] bool IsHead(const Place& place) const;
+  [[nodiscard]] Status CheckKeyHeads() const;
+  void SpreadHeads();
+  [[nodiscard]] std::vector<std::int64_t> HeadElementsAt(const Related& related,
+                                                         std::size_t place) const;
+  [[nodiscard]] std::optional<std::int64_t> ElementsAsIn(const Place& like,
+                                                         const Place& place) const;
+  [[nodiscard]] Status CheckOrder() const;
+  [[nodiscard]] Status CheckOnes(const Related& related) const;
+  [[nodiscard]] tl::unexpected<Error> CannotDivide(const Related& related,
+                                                   const Place& place) const;
   void PlaceAllRanks();
   void SpreadSizes();
   [[nodiscard]] Status CheckRelated() const;
@@ -71,6 +101,7 @@ class DividedTensors {
   [[nodiscard]] bool ChangeRows(Node& node) const;
 
   DividedAmong division_;
+  std::int64_t kv_heads_;
   std::unordered_map<std::int64_t, DividedLayout> storages_;
   std::vector<Related> related_;
   std::unordered_map<std::int64_t, std::vector<std::size_t>> related_of_;  // by storage
@@ -87,9 +118,15 @@ class DividedTensors {
   std::map<std::string, std::size_t> number_of_op_;
   // Nodes whose operator is not known, by their tensors.
   std::vector<Related> unknown_;
-  std::vector<std::size_t> whole_, sums_;  // in related_
-  std::vector<std::size_t> vocabularies_;  // in related_: rows that ids count
-  std::set<std::int64_t> rows_;            // their sizes, where they are divided
+  std::vector<std::size_t> whole_, sums_;        // in related_
+  std::vector<std::size_t> heads_;               // in related_: of attention
+  std::vector<std::pair<Place, Place>> viewed_;  // dimensions of views, and of what they view
+  std::optional<Place> key_heads_;               // of attention's keys
+  std::map<std::int64_t, Ordered> copies_;       // by storage of the copy
+  std::uint64_t attention_ = 0;                  // id of the node that has them
+  bool backward_ = false;                        // there is attention's backward pass
+  std::vector<std::size_t> vocabularies_;        // in related_: rows that ids count
+  std::set<std::int64_t> rows_;                  // their sizes, where they are divided
 };
 
 }  // namespace reprise

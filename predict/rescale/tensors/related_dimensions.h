@@ -33,6 +33,16 @@ class RelatedDimensions {
       same.push_back({tensor, static_cast<std::size_t>(at)});
     }
   }
+  // Of one element, too; from the last dimension.
+  static void PutHeads(SameDimension& same, const TensorDesc* tensor, std::int64_t dim,
+                       const TensorDesc* laid_like = nullptr) {
+    const auto rank = tensor == nullptr ? 0 : static_cast<std::int64_t>(tensor->shape.size());
+    if (dim < 0 && dim + rank >= 0 && tensor->elements > 0) {
+      same.push_back({tensor, static_cast<std::size_t>(dim + rank), laid_like});
+    }
+  }
+  // Of those of `tensors` that have one element in that place from the last one on, if all do.
+  void SameOne(const Tensors& tensors, std::int64_t place);
   void Same(SameDimension same) { found_.all.push_back(std::move(same)); }
   void Summed(SameDimension same) {
     if (!same.empty()) {

@@ -68,36 +68,39 @@ void RelatedDimensions::Attention() {
   const std::int64_t heads = places_.Has("tokens_first") ? -2 : -3;
   const std::int64_t tokens = places_.Has("tokens_first") ? -3 : -2;
   const bool backward = places_.Has("out_grad");
-  // Queries, results and their gradients; keys and values with theirs.
-  Tensors of_queries = {q}, of_keys = {k, v};
+  // Queries, results and their gradients; keys and values with theirs. Results lie as what they are
+  // of.
+  struct Laid {
+    const TensorDesc* tensor = nullptr;
+    const TensorDesc* like = nullptr;
+  };
+  std::vector<Laid> of_queries = {{q}}, of_keys = {{k}, {v}};
   for (const std::string_view place : {"out_grad", "out"}) {
     if (const TensorDesc* const tensor = places_.Tensor(call_, place)) {
-      of_queries.push_back(tensor);
+      of_queries.push_back({tensor, place == "out" ? q : nullptr});
     }
   }
+  of_queries.push_back({call_.OutputTensor(0), q});
   if (backward) {
-    of_queries.push_back(call_.OutputTensor(0));
-    of_keys.push_back(call_.OutputTensor(1));
-    of_keys.push_back(call_.OutputTensor(2));
-  } else {
-    of_queries.push_back(call_.OutputTensor(0));
+    of_keys.push_back({call_.OutputTensor(1), k});
+    of_keys.push_back({call_.OutputTensor(2), v});
   }
   const TensorDesc* const sums = backward ? places_.Tensor(call_, "lse") : call_.OutputTensor(1);
   SameDimension batch, head, query, key;
-  for (const TensorDesc* const tensor : of_queries) {
+  for (const auto& [tensor, like] : of_queries) {
     Put(batch, tensor, -4);
-    Put(head, tensor, heads);
+    PutHeads(head, tensor, heads, like);
     Put(query, tensor, tokens);
   }
-  for (const TensorDesc* const tensor : of_keys) {
+  for (const auto& [tensor, like] : of_keys) {
     Put(batch, tensor, -4);
-    Put(head, tensor, heads);
+    PutHeads(head, tensor, heads, like);
     Put(key, tensor, tokens);
   }
   if (sums != nullptr && sums->shape.size() >= 2) {
     const std::int64_t last = sums->shape.back() == 1 && sums->shape.size() > 3 ? -2 : -1;
     Put(query, sums, last);
-    Put(head, sums, last - 1);
+    PutHeads(head, sums, last - 1);
     Put(batch, sums, last - 2);
   }
   if (const TensorDesc* const mask = places_.Tensor(call_, "mask")) {
@@ -123,6 +126,7 @@ void RelatedDimensions::Attention() {
     found_.whole.push_back(found_.all.size());
     Same(std::move(*same));
   }
+  found_.heads = found_.all.size() + 1;
   for (SameDimension* const same : {&batch, &head, &query, &key}) {
     Same(std::move(*same));
   }

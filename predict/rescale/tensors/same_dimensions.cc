@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <utility>
 
+#include "predict/rescale/tensors/each_tensor.h"
 #include "predict/rescale/tensors/related_dimensions.h"
 #include "predict/rescale/tensors/shard_nodes.h"
 
@@ -26,6 +28,9 @@ void RelatedDimensions::Aligned(const Tensors& tensors, std::int64_t except) {
   }
   for (std::int64_t place = -1; place >= -static_cast<std::int64_t>(rank); --place) {
     SameDimension all;
+    if (place != except && rank > 2) {
+      SameOne(tensors, place);
+    }
     for (const TensorDesc* const tensor : tensors) {
       Put(all, tensor, place);
     }
@@ -40,6 +45,28 @@ void RelatedDimensions::Aligned(const Tensors& tensors, std::int64_t except) {
     if (place != except && all.size() > 1) {
       Same(std::move(all));
     }
+  }
+}
+
+void RelatedDimensions::SameOne(const Tensors& tensors, std::int64_t place) {
+  std::set<const TensorDesc*> results;
+  ForEachTensor(call_.outputs, [&results](const TensorDesc& tensor) { results.insert(&tensor); });
+  OneElement one;
+  for (const bool of_results : {false, true}) {
+    for (const TensorDesc* const tensor : tensors) {
+      const std::int64_t dim = place + static_cast<std::int64_t>(tensor->shape.size());
+      if (dim < 0 || results.contains(tensor) != of_results) {
+        continue;
+      }
+      if (tensor->shape[static_cast<std::size_t>(dim)] != 1) {
+        return;
+      }
+      one.all.push_back({tensor, static_cast<std::size_t>(dim)});
+      one.results += of_results ? 0 : 1;
+    }
+  }
+  if (one.results > 0 && one.results < one.all.size()) {
+    found_.ones.push_back(std::move(one));
   }
 }
 
@@ -140,6 +167,9 @@ void RelatedDimensions::Reduction() {
       Put(same, x, dim);
       Put(same, y, same_rank ? dim : kept);
       Same(std::move(same));
+      if (same_rank) {
+        SameOne({x, y}, dim - rank);
+      }
       ++kept;
     }
   }
@@ -162,9 +192,18 @@ void RelatedDimensions::Joined(bool stacked) {
       continue;
     }
     SameDimension same;
-    Put(same, y, dim);
+    const bool one_element = dim != joined && y->shape[static_cast<std::size_t>(dim)] == 1;
+    // Of one element, too: it is so of all of them.
+    const auto put = [&](const TensorDesc* tensor, std::int64_t at) {
+      if (one_element) {
+        PutHeads(same, tensor, at - static_cast<std::int64_t>(tensor->shape.size()));
+      } else {
+        Put(same, tensor, at);
+      }
+    };
+    put(y, dim);
     for (const TensorDesc* const part : parts) {
-      Put(same, part, stacked && dim > joined ? dim - 1 : dim);
+      put(part, stacked && dim > joined ? dim - 1 : dim);
     }
     // One behind the other, of buffers: each is divided by itself.
     if (rank > 1) {
@@ -301,6 +340,8 @@ void RelatedDimensions::Transfer() {
       continue;
     }
     const std::size_t rank = together[0]->shape.size();
+    const bool of_rank = std::ranges::all_of(
+        together, [rank](const TensorDesc* tensor) { return tensor->shape.size() == rank; });
     for (std::size_t dim = 0; dim < rank; ++dim) {
       SameDimension same;
       for (const TensorDesc* const tensor : together) {
@@ -309,6 +350,9 @@ void RelatedDimensions::Transfer() {
         }
       }
       Same(std::move(same));
+      if (of_rank) {
+        SameOne(together, static_cast<std::int64_t>(dim) - static_cast<std::int64_t>(rank));
+      }
     }
   }
   found_.keeps_sums = true;

@@ -12,9 +12,17 @@ namespace reprise {
 struct TensorDimension {
   const TensorDesc* tensor = nullptr;
   std::size_t dim = 0;
+  // The operator gives the tensor this one's order of dimensions in memory; null: not known.
+  const TensorDesc* laid_like = nullptr;
 };
 // They are divided among ranks together, or none of them is.
 using SameDimension = std::vector<TensorDimension>;
+// Dimensions of one element at the same place, operands' first. A result's is as large as the
+// largest of its operands': any of the others may be broadcast.
+struct OneElement {
+  SameDimension all;
+  std::size_t results = 0;  // the index of the first result
+};
 
 struct SameDimensions {
   std::vector<SameDimension> all;
@@ -23,6 +31,10 @@ struct SameDimensions {
   std::optional<std::size_t> summed;
   // The index of the one along which the operator joins a list.
   std::optional<std::size_t> joined;
+  // Those of one element are not among them, but for heads of attention and of what is joined.
+  std::vector<OneElement> ones;
+  // The index of the one that attention's heads are.
+  std::optional<std::size_t> heads;
   // The indices of those that the operator needs whole.
   std::vector<std::size_t> whole;
   // The index of the one that ids count: rows of a table.

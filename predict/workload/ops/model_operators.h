@@ -117,6 +117,9 @@ std::vector<TensorDesc> FusedAttentionBackward(Builder& b, const TensorDesc& gra
                                                const AttentionKind& kind);
 // Dense, with dimensions in the order that t has in memory: what empty_like makes.
 TensorDesc DenseLike(Builder& b, const TensorDesc& t);
+// The strides of a tensor seen with another shape; nothing: only a copy can have it.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> StridesOfView(
+    const TensorDesc& x, const std::vector<std::int64_t>& shape);
 // Scores, softmax, dropout and their product with the values, each written to memory. With alibi
 // the product of queries and keys is added to a bias.
 Var UnfusedAttention(Builder& b, const Var& q, const Var& k, const Var& v,

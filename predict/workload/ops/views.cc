@@ -8,10 +8,8 @@
 #include "predict/workload/ops/model_operators.h"
 
 namespace reprise {
-namespace {
 
-// The strides of a tensor seen with another shape; nothing: only a copy can have it. Runs of
-// dimensions that lie one behind the other are divided anew, each by itself.
+// Runs of dimensions that lie one behind the other are divided anew, each by itself.
 std::optional<std::vector<std::int64_t>> StridesOfView(const TensorDesc& x,
                                                        const std::vector<std::int64_t>& shape) {
   std::vector<std::int64_t> strides(shape.size());
@@ -39,6 +37,8 @@ std::optional<std::vector<std::int64_t>> StridesOfView(const TensorDesc& x,
   }
   return strides;
 }
+
+namespace {
 
 TensorDesc CopyOf(Builder& b, const TensorDesc& x) {
   TensorDesc copy = b.out.Host("aten::empty_like", Args(x, 15, 0, kNoValue, kNoValue, 0),
