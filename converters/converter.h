@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/kept_work.h"
 #include "converters/operation_cost.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
@@ -47,6 +48,7 @@ struct ConvertRequest {
 
   bool fold = false;    // a directory: as a folded capture (et_schema/folded_set.h)
   bool force = false;   // replace an output that exists; it is refused otherwise
+  bool resume = false;  // take up an ended run's work, and keep this one's (kept_work.h)
   bool strict = false;  // fail (bad input) where a trace could be written only with something lost
   bool mem_nodes = false;  // copies between host and device as Chakra's MEM_LOAD and MEM_STORE
   RepeatChoice repeat = RepeatChoice::kRecorded;
@@ -69,6 +71,7 @@ struct ConvertedRank {
   std::uint64_t transfers = 0;
   std::uint64_t recorded_operations = 0;  // in the capture
   LinkReport link;
+  bool taken_up = false;  // its file is that of an earlier run
 };
 
 struct ConvertReport {
@@ -78,7 +81,8 @@ struct ConvertReport {
   std::uint64_t inferred_groups = 0;
   std::uint64_t unknown_groups = 0;
   Diagnostics diagnostics;
-  std::vector<std::string> notes;  // sentences about what was recorded, for the user
+  std::vector<std::string> notes;       // sentences about what was recorded, for the user
+  std::optional<ResumedRanks> resumed;  // with ConvertRequest::resume
   // What the conversion worked on. Freeing it takes up to a tenth of the time of the conversion: a
   // process that ends anyway may keep it.
   std::shared_ptr<const void> workspace;
@@ -94,7 +98,7 @@ struct ConverterKind {
   std::string_view help;  // one line
   // Whether `path` (a directory or a file) looks like this format; reads no more than a few kB.
   bool (*sniff)(const std::string& path) = nullptr;
-  bool shares_ranks = false;  // of a directory, among ConvertRequest::processes
+  bool shares_ranks = false;  // of a directory, among ConvertRequest::processes; and may resume
   // Writes all outputs or, on failure, none.
   Result<ConvertReport> (*convert)(const ConvertRequest& request) = nullptr;
 };

@@ -21,15 +21,20 @@ tl::unexpected<Error> Exists(const std::string& path) {
   return UsageError(fmt::format("{} exists; give --force to replace it", path));
 }
 
+std::string WithoutSlash(const std::string& directory) {
+  std::string path = fs::path(directory).lexically_normal().string();
+  while (path.size() > 1 && path.ends_with('/')) {
+    path.pop_back();
+  }
+  return path;
+}
+
 }  // namespace
 
 Result<OutputFiles> OutputFiles::Directory(const std::string& directory, const std::string& name,
                                            bool force, Processes& processes) {
   OutputFiles out;
-  out.directory_ = fs::path(directory).lexically_normal().string();
-  while (out.directory_.size() > 1 && out.directory_.ends_with('/')) {
-    out.directory_.pop_back();
-  }
+  out.directory_ = WithoutSlash(directory);
   out.name_ = name;
   Result<std::string> path;
   if (processes.first()) {
@@ -55,6 +60,48 @@ Result<OutputFiles> OutputFiles::Directory(const ConvertRequest& request, const 
   return out;
 }
 
+Result<OutputFiles> OutputFiles::Directory(const ConvertRequest& request, const std::string& name,
+                                           const ResumableJob& job,
+                                           const std::vector<std::int32_t>& ranks,
+                                           Processes& processes) {
+  if (!request.resume) {
+    return Directory(request, name, processes);
+  }
+  REPRISE_ASSIGN(OutputFiles out,
+                 Resumable(request.output_directory, request.name.empty() ? name : request.name,
+                           request.force, false, job, ranks, processes));
+  out.fold_ = request.fold;
+  return out;
+}
+
+Result<OutputFiles> OutputFiles::Resumable(const std::string& directory, const std::string& name,
+                                           bool force, bool folded, const ResumableJob& job,
+                                           const std::vector<std::int32_t>& ranks,
+                                           Processes& processes) {
+  OutputFiles out;
+  out.directory_ = WithoutSlash(directory);
+  out.name_ = name;
+  out.folded_ = folded;
+  const auto replaceable = [&] {
+    return processes.first() ? CheckReplaceable(directory, OutputKind::kTraceSet, force) : Status();
+  };
+  REPRISE_TRY(processes.Agree(replaceable()));
+  std::vector<std::string> names;
+  names.reserve(ranks.size());
+  for (const std::int32_t rank : ranks) {
+    names.push_back(out.NameOf(rank));
+  }
+  REPRISE_ASSIGN(out.kept_, KeptWork::Open(directory, job, names, processes));
+  // Another job may have published it meanwhile.
+  const Status still = replaceable();
+  if (!still && !out.kept_->found()) {
+    out.kept_->Remove();
+  }
+  REPRISE_TRY(processes.Agree(still));
+  out.temporary_ = TemporaryOutput::Kept(out.kept_->SetDirectory(), directory);
+  return out;
+}
+
 Result<OutputFiles> OutputFiles::FoldedDirectory(const std::string& directory,
                                                  const std::string& name, bool force) {
   REPRISE_ASSIGN(OutputFiles out, Directory(directory, name, force));
@@ -77,7 +124,13 @@ std::string OutputFiles::NameOf(std::int32_t rank) const {
 }
 
 std::string OutputFiles::Temporary(std::int32_t rank) const {
-  return file_.empty() ? (fs::path(temporary_->path()) / NameOf(rank)).string() : file_;
+  return !file_.empty() ? file_
+         : kept_        ? kept_->PartPath(NameOf(rank))
+                        : (fs::path(temporary_->path()) / NameOf(rank)).string();
+}
+
+std::string OutputFiles::TemporaryNote(const std::string& name) const {
+  return (fs::path(temporary_->path()) / name).string();
 }
 
 std::string OutputFiles::Final(std::int32_t rank) const {
@@ -126,7 +179,7 @@ Status OutputFiles::PublishTogether(const Status& mine, std::vector<ConvertedRan
     if (!mine) {
       return;
     }
-    if (Result<std::string> sum = ChecksumOf(Temporary(to.rank.rank))) {
+    if (Result<std::string> sum = ChecksumOfRank(to.rank.rank)) {
       to.sum = *std::move(sum);
     } else {
       outcomes[i] = tl::unexpected<Error>(sum.error());
@@ -134,6 +187,9 @@ Status OutputFiles::PublishTogether(const Status& mine, std::vector<ConvertedRan
   });
   const auto failed = std::ranges::find_if(outcomes, [](const Status& of) { return !of; });
   temporary_->Leave();
+  if (kept_ && !processes.first()) {
+    kept_->Leave();
+  }
   REPRISE_TRY(CompleteShares(processes, failed == outcomes.end() ? mine : *failed, written));
   std::map<std::string, std::string> sums;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -145,6 +201,7 @@ Status OutputFiles::PublishTogether(const Status& mine, std::vector<ConvertedRan
       return {};
     }
     REPRISE_TRY(WriteGroups(temporary_->path(), groups));
+    REPRISE_TRY(MoveKept(sums));
     REPRISE_TRY(Fold());
     return Finish(fold_ ? std::map<std::string, std::string>() : sums);
   }());
@@ -152,7 +209,36 @@ Status OutputFiles::PublishTogether(const Status& mine, std::vector<ConvertedRan
 
 Status OutputFiles::Publish(const RankClasses& classes) {
   REPRISE_TRY(classes.Write(temporary_->path()));
-  return Finish();
+  std::map<std::string, std::string> sums;
+  for (std::size_t i = 0; kept_ && i < classes.classes().size(); ++i) {
+    const auto number = static_cast<std::int32_t>(i);
+    REPRISE_ASSIGN(sums[NameOf(number)], ChecksumOfRank(number));
+  }
+  REPRISE_TRY(MoveKept(sums));
+  return Finish(sums);
+}
+
+std::optional<ResumedRanks> OutputFiles::Resumed(const std::vector<ConvertedRank>& ranks) const {
+  if (!kept_) {
+    return std::nullopt;
+  }
+  const auto taken_up =
+      static_cast<std::size_t>(std::ranges::count(ranks, true, &ConvertedRank::taken_up));
+  return ResumedRanks{kept_->found(), taken_up, ranks.size() - taken_up};
+}
+
+Result<std::string> OutputFiles::ChecksumOfRank(std::int32_t rank) const {
+  const std::string known = kept_ ? kept_->SumOf(NameOf(rank)) : std::string();
+  return known.empty() ? ChecksumOf(Temporary(rank)) : known;
+}
+
+// Checksums come before the files: what is ended on the way names those that are missing.
+Status OutputFiles::MoveKept(const std::map<std::string, std::string>& sums) {
+  if (!kept_) {
+    return {};
+  }
+  REPRISE_TRY(WriteChecksums(temporary_->path(), OutputKind::kTraceSet, {}, sums));
+  return kept_->MoveParts(sums);
 }
 
 Status OutputFiles::Fold() {
@@ -172,7 +258,11 @@ Status OutputFiles::Fold() {
 
 Status OutputFiles::Finish(const std::map<std::string, std::string>& known_sums) {
   REPRISE_TRY(WriteChecksums(temporary_->path(), OutputKind::kTraceSet, {}, known_sums));
-  return temporary_->Publish([](const std::string& kept) { return !IsTraceSetFile(kept); });
+  REPRISE_TRY(temporary_->Publish([](const std::string& kept) { return !IsTraceSetFile(kept); }));
+  if (kept_) {
+    kept_->Remove();
+  }
+  return {};
 }
 
 }  // namespace reprise

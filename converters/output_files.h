@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "converters/converter.h"
+#include "converters/kept_work.h"
 #include "core/processes.h"
 #include "core/result.h"
 #include "core/temporary_output.h"
@@ -16,7 +17,8 @@
 
 namespace reprise {
 
-// What was not published is removed by the destructor, and on SIGINT and SIGTERM.
+// What was not published is removed by the destructor, and on SIGINT and SIGTERM; of a resumable
+// one it is kept, whatever ends the process (kept_work.h).
 class OutputFiles {
  public:
   // A trace set. Usage error if `directory` exists and is not empty, unless `force` and it holds a
@@ -24,10 +26,21 @@ class OutputFiles {
   // and what says so below, and only the first looks at the target before it is there.
   static Result<OutputFiles> Directory(const std::string& directory, const std::string& name,
                                        bool force, Processes& processes = OneProcess());
+  // The same for work that may be taken up: `ranks` are those of its files, of `folded` its
+  // classes.
+  static Result<OutputFiles> Resumable(const std::string& directory, const std::string& name,
+                                       bool force, bool folded, const ResumableJob& job,
+                                       const std::vector<std::int32_t>& ranks,
+                                       Processes& processes = OneProcess());
   // The request's directory and `force`; with its `fold`, Publish makes a folded capture of the
   // files (et_schema/fold.h). `name`: where the request has none.
   static Result<OutputFiles> Directory(const ConvertRequest& request, const std::string& name,
                                        Processes& processes = OneProcess());
+  // With the request's `resume`, that.
+  static Result<OutputFiles> Directory(const ConvertRequest& request, const std::string& name,
+                                       const ResumableJob& job,
+                                       const std::vector<std::int32_t>& ranks,
+                                       Processes& processes);
   // A folded set: the numbers below are of classes, not of ranks.
   static Result<OutputFiles> FoldedDirectory(const std::string& directory, const std::string& name,
                                              bool force);
@@ -37,6 +50,13 @@ class OutputFiles {
   // Where to write a rank's file, and where it will be found.
   [[nodiscard]] std::string Temporary(std::int32_t rank) const;
   [[nodiscard]] std::string Final(std::int32_t rank) const;
+  // Where to write a file that is not a rank's.
+  [[nodiscard]] std::string TemporaryNote(const std::string& name) const;
+  // Its name, without the directory.
+  [[nodiscard]] std::string NameOf(std::int32_t rank) const;
+  // Of a resumable output; else null, or nothing.
+  [[nodiscard]] KeptWork* kept() { return kept_ ? &*kept_ : nullptr; }
+  [[nodiscard]] std::optional<ResumedRanks> Resumed(const std::vector<ConvertedRank>& ranks) const;
   // Writes a rank's file to its temporary place; recorded_operations is left to the caller.
   [[nodiscard]] Result<ConvertedRank> WriteRank(const std::vector<Node>& nodes,
                                                 const TraceMetadata& metadata) const;
@@ -51,8 +71,9 @@ class OutputFiles {
 
  private:
   OutputFiles() = default;
-  [[nodiscard]] std::string NameOf(std::int32_t rank) const;
 
+  [[nodiscard]] Result<std::string> ChecksumOfRank(std::int32_t rank) const;
+  [[nodiscard]] Status MoveKept(const std::map<std::string, std::string>& sums);
   [[nodiscard]] Status Fold();
   [[nodiscard]] Status Finish(const std::map<std::string, std::string>& known_sums = {});
 
@@ -61,6 +82,7 @@ class OutputFiles {
   std::string file_;     // OneFile
   std::string directory_, name_;
   std::optional<TemporaryOutput> temporary_;  // beside directory_; OneFile: none
+  std::optional<KeptWork> kept_;              // Resumable: temporary_ is its SetDirectory()
 };
 
 }  // namespace reprise

@@ -84,6 +84,11 @@ Result<std::string> ChecksumOf(const std::string& path) {
   return InHex(XXH3_128bits_digest(state.get()));
 }
 
+const std::string& ChecksumOfProgram() {
+  static const std::string checksum = ChecksumOf("/proc/self/exe").value_or("");
+  return checksum;
+}
+
 Status AppendOwnChecksum(const std::string& path) {
   REPRISE_ASSIGN(const std::string own, ChecksumOf(path));
   std::ofstream file(path, std::ios::binary | std::ios::app);

@@ -19,6 +19,9 @@ namespace reprise {
 // The same of bytes in memory.
 [[nodiscard]] std::string ChecksumOfBytes(std::string_view bytes);
 
+// Of the program that runs: only it reads what it has stored for itself. Empty: it cannot be read.
+[[nodiscard]] const std::string& ChecksumOfProgram();
+
 // A file that ends with the checksum of all before it. Environment error if the file cannot be read
 // or written; nothing: it is not there, or damaged.
 [[nodiscard]] Status AppendOwnChecksum(const std::string& path);

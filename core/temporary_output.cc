@@ -38,20 +38,6 @@ std::string RandomName(const std::string& target) {
   return fmt::format("{}.tmp-{:08x}{:08x}", target, random(), random());
 }
 
-// The target without a slash at its end; of a link to a directory, the directory.
-std::string Resolved(const std::string& target) {
-  std::error_code error;
-  fs::path path = fs::path(target).lexically_normal();
-  if (!path.has_filename() && path.has_parent_path() && path != path.root_path()) {
-    path = path.parent_path();
-  }
-  if (fs::is_symlink(path, error)) {
-    const fs::path real = fs::canonical(path, error);
-    return error ? path.string() : real.string();
-  }
-  return path.string();
-}
-
 tl::unexpected<Error> NotCreated(const std::string& path) {
   return EnvironmentError(fmt::format("{}: cannot be created: {}", path, std::strerror(errno)));
 }
@@ -107,10 +93,23 @@ Status CreateParents(const std::string& path) {
   return {};
 }
 
+std::string ResolvedTarget(const std::string& target) {
+  std::error_code error;
+  fs::path path = fs::path(target).lexically_normal();
+  if (!path.has_filename() && path.has_parent_path() && path != path.root_path()) {
+    path = path.parent_path();
+  }
+  if (fs::is_symlink(path, error)) {
+    const fs::path real = fs::canonical(path, error);
+    return error ? path.string() : real.string();
+  }
+  return path.string();
+}
+
 Result<TemporaryOutput> TemporaryOutput::Directory(const std::string& target) {
   TemporaryOutput out;
   out.directory_ = true;
-  out.target_ = Resolved(target);
+  out.target_ = ResolvedTarget(target);
   REPRISE_ASSIGN(out.path_, CreateBeside(out.target_, [](const char* path) {
                    constexpr mode_t kMode = 0777;  // mkdtemp's 0700 would stay with the output
                    return ::mkdir(path, kMode) == 0;
@@ -147,12 +146,21 @@ Result<TemporaryOutput> TemporaryOutput::Joined(const std::string& path) {
   return out;
 }
 
+TemporaryOutput TemporaryOutput::Kept(const std::string& path, const std::string& target) {
+  TemporaryOutput out;
+  out.directory_ = out.kept_ = true;
+  out.path_ = path;
+  out.target_ = ResolvedTarget(target);
+  return out;
+}
+
 TemporaryOutput::TemporaryOutput(TemporaryOutput&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       target_(std::move(other.target_)),
       descriptor_(std::move(other.descriptor_)),
       directory_(other.directory_),
-      joined_(other.joined_) {}
+      joined_(other.joined_),
+      kept_(other.kept_) {}
 
 TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
   if (this != &other) {
@@ -162,6 +170,7 @@ TemporaryOutput& TemporaryOutput::operator=(TemporaryOutput&& other) noexcept {
     descriptor_ = std::move(other.descriptor_);
     directory_ = other.directory_;
     joined_ = other.joined_;
+    kept_ = other.kept_;
   }
   return *this;
 }
@@ -173,7 +182,7 @@ void TemporaryOutput::Remove() {
   if (path_.empty()) {
     return;
   }
-  if (!joined_) {
+  if (!joined_ && !kept_) {
     std::error_code error;
     fs::remove_all(path_, error);
   }

@@ -13,6 +13,10 @@ namespace reprise {
 // Creates the directory of `path` and those above it where they are missing.
 [[nodiscard]] Status CreateParents(const std::string& path);
 
+// Where an output to `target` goes: without a slash at its end; of a link to a directory, the
+// directory.
+[[nodiscard]] std::string ResolvedTarget(const std::string& target);
+
 // Names are random and created exclusively, so that no link that somebody planted is followed and
 // no remains of a killed process are used again. The destructor removes what was not moved.
 // Thread-safe among different objects.
@@ -28,6 +32,9 @@ class TemporaryOutput {
   // where a signal ends it. Environment error where it is not there: on a host that sees another
   // file system.
   static Result<TemporaryOutput> Joined(const std::string& path);
+
+  // A directory that is there and stays where it is not published, whatever ends the process.
+  static TemporaryOutput Kept(const std::string& path, const std::string& target);
 
   TemporaryOutput(TemporaryOutput&& other) noexcept;
   TemporaryOutput& operator=(TemporaryOutput&& other) noexcept;
@@ -53,6 +60,7 @@ class TemporaryOutput {
   FileDescriptor descriptor_;
   bool directory_ = false;
   bool joined_ = false;
+  bool kept_ = false;
 };
 
 // A small file of an output, in a directory that is there. Environment error if it cannot be

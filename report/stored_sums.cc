@@ -26,12 +26,6 @@ struct SumsOrigin {
   std::int32_t iteration = -1;               // of MedianPass
 };
 
-// Of the program that runs; empty: it cannot be read.
-const std::string& ChecksumOfProgram() {
-  static const std::string checksum = ChecksumOf("/proc/self/exe").value_or("");
-  return checksum;
-}
-
 std::optional<MedianPass> PassOf(const std::vector<RankData>& ranks) {
   std::vector<MeasuredRank> measured;
   measured.reserve(ranks.size());

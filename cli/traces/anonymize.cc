@@ -12,6 +12,7 @@
 #include "cli/program/replay_parts.h"
 #include "cli/program/show_json.h"
 #include "cli/traces/counter_lines.h"
+#include "cli/traces/resumed_text.h"
 #include "converters/share/anonymize/set_comparison.h"
 #include "core/counted.h"
 #include "core/shown_text.h"
@@ -37,6 +38,10 @@ Status Interpret(AnonymizeFlags& flags) {
   if (request.input_directory.empty() || request.output_directory.empty()) {
     return UsageError("give a trace set and the directory to write");
   }
+  if (request.resume && request.salt_file.empty()) {
+    return UsageError(
+        "--resume needs --salt-file: with a random salt the ranks of two runs have other names");
+  }
   REPRISE_ASSIGN(request.policy, Policy::Load(flags.policy));
   if (!flags.durations.empty()) {
     REPRISE_ASSIGN(request.policy.durations, ParseRounding(flags.durations));
@@ -56,12 +61,16 @@ Json ToJson(const AnonymizeRequest& request, const AnonymizeReport& report) {
       counts[std::string(Name(action))] = report.fields.Of(field, action);
     }
   }
-  return {{"policy", {{"name", request.policy.name}, {"sha256", request.policy.sha256}}},
-          {"durations", Name(request.policy.durations)},
-          {"shapes", Name(request.policy.shapes)},
-          {"ranks", report.ranks},
-          {"fields", std::move(fields)},
-          {"unknown_dropped", report.unknown.Snapshot()}};
+  Json json = {{"policy", {{"name", request.policy.name}, {"sha256", request.policy.sha256}}},
+               {"durations", Name(request.policy.durations)},
+               {"shapes", Name(request.policy.shapes)},
+               {"ranks", report.ranks},
+               {"fields", std::move(fields)},
+               {"unknown_dropped", report.unknown.Snapshot()}};
+  if (report.resumed) {
+    json["resumed"] = *report.resumed;
+  }
+  return json;
 }
 
 void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool verbose) {
@@ -76,6 +85,9 @@ void Print(const AnonymizeRequest& request, const AnonymizeReport& report, bool 
   }
   fmt::print("{}: {}, {}\n", ShownText(request.output_directory), Counted(ranks, "rank"),
              Counted(nodes, "node"));
+  if (report.resumed) {
+    fmt::print("{}\n", ResumedText(*report.resumed));
+  }
   fmt::print("policy {} ({:.12}), durations {}, shapes {}\n", ShownText(request.policy.name),
              request.policy.sha256, Name(request.policy.durations), Name(request.policy.shapes));
   std::vector<std::string> counts;
@@ -228,6 +240,7 @@ CommandBody RegisterAnonymize(CLI::App& app, const CommandContext& context) {
   app.add_flag("--verify-only", flags->verify_only,
                "only compare an existing result with the original");
   app.add_flag("--force", request.force, "replace an output that exists");
+  AddResumeFlag(app, request.resume);
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
   return
       [&app, &context, flags] { return RunAnonymize(*flags, IsVerbose(app), *context.processes); };

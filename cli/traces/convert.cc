@@ -12,6 +12,7 @@
 #include "cli/program/show_json.h"
 #include "cli/traces/counter_lines.h"
 #include "cli/traces/link_summary.h"
+#include "cli/traces/resumed_text.h"
 #include "converters/converter.h"
 #include "converters/fold_set.h"
 #include "converters/other_forms.h"
@@ -153,17 +154,21 @@ Result<SetFindings> CheckWritten(const ConvertRequest& request) {
 }
 
 Json ToJson(const ConvertReport& report, const SetFindings& findings) {
-  return {{"ranks", report.ranks},
-          {"groups", report.groups},
-          {"transfers_by_group_certainty",
-           {{"recorded", report.recorded_groups},
-            {"inferred", report.inferred_groups},
-            {"unknown", report.unknown_groups}}},
-          {"diagnostics", report.diagnostics.Snapshot()},
-          {"notes", report.notes},
-          {"ok", findings.errors.empty()},
-          {"errors", findings.errors},
-          {"warnings", findings.warnings}};
+  Json json = {{"ranks", report.ranks},
+               {"groups", report.groups},
+               {"transfers_by_group_certainty",
+                {{"recorded", report.recorded_groups},
+                 {"inferred", report.inferred_groups},
+                 {"unknown", report.unknown_groups}}},
+               {"diagnostics", report.diagnostics.Snapshot()},
+               {"notes", report.notes},
+               {"ok", findings.errors.empty()},
+               {"errors", findings.errors},
+               {"warnings", findings.warnings}};
+  if (report.resumed) {
+    json["resumed"] = *report.resumed;
+  }
+  return json;
 }
 
 void PrintConvertedRanks(const ConvertReport& report) {
@@ -218,6 +223,9 @@ void PrintErrors(const std::string& output, const std::vector<std::string>& erro
 
 void Print(const std::string& output, const ConvertReport& report, bool verbose) {
   verbose ? PrintConvertedRanks(report) : PrintCounts(output, report);
+  if (report.resumed) {
+    fmt::print("{}\n", ResumedText(*report.resumed));
+  }
   if (report.inferred_groups + report.unknown_groups > 0) {
     fmt::print("process groups of transfers: {} recorded, {} inferred, {} unknown{}\n",
                report.recorded_groups, report.inferred_groups, report.unknown_groups,
@@ -281,17 +289,24 @@ CommandBody RegisterConvert(CLI::App& app, const CommandContext& context) {
   app.add_flag("--expand", flags->expand, "one file a rank again, of a set that --fold wrote")
       ->excludes("--fold");
   app.add_flag("--force", request.force, "replace an output that exists");
+  AddResumeFlag(app, request.resume);
   app.add_flag("--strict", request.strict, "fail where the conversion would lose data");
   app.add_flag("--json", flags->json, "print the result as JSON");
   return [&app, &context, flags]() -> Result<int> {
     GiveMemoryBack();
     if (flags->expand || (flags->request.fold && IsOwnSet(flags->input))) {
+      if (flags->request.resume) {
+        return UsageError("--resume is for captures; a set is folded or expanded at once");
+      }
       return context.processes->first() ? RewriteSet(*flags) : Result<int>(0);
     }
     REPRISE_TRY(Interpret(*flags));
     REPRISE_ASSIGN(const ConverterKind* kind, ChooseConverter(*flags));
     REPRISE_TRY(CheckChoice(*flags, *kind));
     const bool shared = kind->shares_ranks && !flags->request.input_directory.empty();
+    if (flags->request.resume && !shared) {
+      return UsageError("--resume is for a directory with captures of PyTorch");
+    }
     if (!shared && !context.processes->first()) {
       return 0;
     }

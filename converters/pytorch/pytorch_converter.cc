@@ -14,6 +14,7 @@
 #include "converters/pytorch/files/capture_files.h"
 #include "converters/pytorch/groups/group_table.h"
 #include "converters/pytorch/host/tensor_ranges.h"
+#include "converters/pytorch/kept_ranks.h"
 #include "converters/pytorch/kineto/counters.h"
 #include "converters/pytorch/node_writer.h"
 #include "converters/pytorch/rank/graph_twins.h"
@@ -79,45 +80,43 @@ Result<RecordedGraphs> ReadLike(const std::vector<std::string>& paths) {
   return kernels;
 }
 
-// All ranks: what other processes have read is there as it was told.
+// One rank; FindBlockedWaits has looked at it.
+Result<RankCapture> ReadOne(const RankFiles& files, RepeatChoice repeat,
+                            const GraphSources& graphs) {
+  REPRISE_ASSIGN(RankCapture rank, ReadRank(files, repeat, graphs));
+  FindBlockedWaits(rank);
+  return rank;
+}
+
+// All ranks: what other processes have read, or an earlier run, is there as it was told.
 Result<std::vector<RankCapture>> ReadRanks(const std::vector<RankFiles>& files, RepeatChoice repeat,
-                                           const GraphSources& graphs, Processes& processes) {
+                                           const GraphSources& graphs, KeptRanks& kept,
+                                           Processes& processes) {
   std::vector<RankCapture> ranks(files.size());
   std::vector<std::string> told(files.size());
   const ItemRange own = OwnShare(processes, files.size());
   const Status read = ForEachRank(own, [&](std::size_t i) -> Status {
-    REPRISE_ASSIGN(ranks[i], ReadRank(files[i], repeat, graphs));
-    FindBlockedWaits(ranks[i]);
-    if (processes.count() > 1) {
+    if (std::optional<std::string> known = kept.Told(i)) {
+      told[i] = *std::move(known);
+      return {};
+    }
+    REPRISE_ASSIGN(ranks[i], ReadOne(files[i], repeat, graphs));
+    if (processes.count() > 1 || kept.on()) {
       told[i] = TellRank(ranks[i]);
+      REPRISE_TRY(kept.KeepTold(i, told[i]));
     }
     return {};
   });
   REPRISE_TRY(CompleteShares(processes, read, told));
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if ((i < own.begin || i >= own.end) && !HearRank(told[i], ranks[i])) {
+  kept.SetAllTold(told);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if ((i < own.begin || i >= own.end || kept.OnlyTold(i)) && !HearRank(told[i], ranks[i])) {
       return EnvironmentError(fmt::format(
           "{}: what another process of the job read of it cannot be understood", files[i].kineto));
     }
     told[i] = {};
   }
   return ranks;
-}
-
-// Of ranks that other processes have read, what they counted since.
-Status TellDiagnostics(const Status& mine, std::vector<RankCapture>& ranks, Processes& processes) {
-  std::vector<std::map<std::string, Diagnostics::Counter>> counters(ranks.size());
-  const ItemRange own = OwnShare(processes, ranks.size());
-  for (std::size_t i = own.begin; processes.count() > 1 && i < own.end; ++i) {
-    counters[i] = ranks[i].diagnostics.Snapshot();
-  }
-  REPRISE_TRY(CompleteShares(processes, mine, counters));
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i < own.begin || i >= own.end) {
-      ranks[i].diagnostics = Diagnostics(counters[i]);
-    }
-  }
-  return {};
 }
 
 Status CheckComplete(const std::string& directory, std::vector<RankCapture>& ranks) {
@@ -178,8 +177,8 @@ TraceMetadata Describe(const RankCapture& rank, const ClockFit& clocks) {
   return metadata;
 }
 
-void Summarise(const std::vector<RankCapture>& ranks,
-               const std::map<std::string, ProcessGroup>& groups, ConvertReport& report) {
+void CountTransfers(const std::vector<RankCapture>& ranks,
+                    const std::map<std::string, ProcessGroup>& groups, ConvertReport& report) {
   for (const RankCapture& rank : ranks) {
     for (const TransferRecord& transfer : rank.transfers) {
       const CommSpec& spec = transfer.arguments.spec;
@@ -194,7 +193,6 @@ void Summarise(const std::vector<RankCapture>& ranks,
         ++report.groups[fmt::format("{} ({})", group->first, group->second.description)];
       }
     }
-    report.diagnostics.Merge(rank.diagnostics);
   }
 }
 
@@ -234,6 +232,53 @@ Status CheckCaptureLosses(const Diagnostics& diagnostics) {
                                     "rank_recorded_twice"});
 }
 
+// What is the same for all ranks once they are matched.
+struct MatchedRanks {
+  const std::vector<RankFiles>& files;
+  const ConvertRequest& request;
+  const OutputFiles& output;
+  const std::map<std::string, ProcessGroup>& groups;
+  const ClockFit& clocks;
+  const Diagnostics& diagnostics;
+};
+
+// One rank's file, of a rank that was read and matched.
+Result<MadeRank> MakeRank(const MatchedRanks& all, RankCapture& rank, Timeline& timeline) {
+  timeline = BuildTimeline(rank);
+  FrameSteps(rank, timeline);
+  AddEdges(rank, timeline);
+  CompareDeviceTime(rank, timeline);
+  const TracingCost cost = EstimateTracingCost(rank);
+  SpreadTracingCost(rank, cost, timeline);
+  MadeRank made{.diagnostics = rank.diagnostics.Snapshot()};
+  TraceMetadata metadata = Describe(rank, all.clocks);
+  metadata.tracing_call_ns = std::llround(cost.PerCall());
+  if (!all.request.output_file.empty()) {  // which is in its place once it is written
+    for (const auto& [id, group] : all.groups) {
+      metadata.groups.push_back(group);
+    }
+    Diagnostics of_both = all.diagnostics;
+    of_both.Merge(rank.diagnostics);
+    REPRISE_TRY(all.request.strict ? CheckCaptureLosses(of_both) : Status());
+  }
+  REPRISE_ASSIGN(made.rank, WriteRank(rank, timeline, std::move(metadata), all.request.costs,
+                                      all.output.Temporary(rank.rank), all.request.mem_nodes));
+  made.rank.link = rank.list.link;
+  return made;
+}
+
+// The same of one that an earlier run has read, so that it is read here.
+Result<MadeRank> MakeToldRank(const MatchedRanks& all, const RankFiles& files,
+                              const GraphSources& graphs, RankCapture& heard) {
+  REPRISE_ASSIGN(RankCapture rank, ReadOne(files, all.request.repeat, graphs));
+  if (!TakeFindings(heard, rank)) {
+    return BadInput(fmt::format("{}: was changed while it was read; give --resume again",
+                                files.kineto.empty() ? files.host : files.kineto));
+  }
+  Timeline timeline;
+  return MakeRank(all, rank, timeline);
+}
+
 Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
                                    const ConvertRequest& request, Processes& processes,
                                    OutputFiles& output) {
@@ -245,57 +290,50 @@ Result<ConvertReport> ConvertRanks(const std::vector<RankFiles>& files,
   std::vector<RankCapture>& ranks = workspace->ranks;
   ConvertReport report;
   GraphSources graphs;
+  KeptRanks kept(request, files, output);
   REPRISE_ASSIGN(graphs.recorded, ReadGraphCaptures(request.graph_captures, report.diagnostics));
   REPRISE_ASSIGN(graphs.like, ReadLike(request.like));
-  REPRISE_ASSIGN(ranks, ReadRanks(files, request.repeat, graphs, processes));
+  REPRISE_ASSIGN(ranks, ReadRanks(files, request.repeat, graphs, kept, processes));
   if (!request.input_directory.empty()) {
     REPRISE_TRY(CheckComplete(request.input_directory, ranks));
   }
   report.workspace = workspace;
   REPRISE_TRY(CheckRanks(ranks, report.diagnostics));
   auto groups = AssignGroups(ranks, report.diagnostics);
-  const bool alone = !request.output_file.empty();
-  if (alone) {
+  if (!request.output_file.empty()) {
     NameByContent(ranks, groups);
   }
   REPRISE_ASSIGN(const ClockFit clocks, MatchTransfers(ranks, groups, report.diagnostics));
-  report.ranks.resize(ranks.size());
-  std::vector<Timeline>& timelines = workspace->timelines;
-  timelines.resize(ranks.size());
-  std::vector<TracingCost> costs(ranks.size());
-  const ItemRange own = OwnShare(processes, ranks.size());
-  const Status timed = ForEachRank(own, [&](std::size_t i) -> Status {
-    timelines[i] = BuildTimeline(ranks[i]);
-    FrameSteps(ranks[i], timelines[i]);
-    AddEdges(ranks[i], timelines[i]);
-    CompareDeviceTime(ranks[i], timelines[i]);
-    costs[i] = EstimateTracingCost(ranks[i]);
-    SpreadTracingCost(ranks[i], costs[i], timelines[i]);
-    return {};
-  });
-  REPRISE_TRY(TellDiagnostics(timed, ranks, processes));
-  Summarise(ranks, groups, report);
+  CountTransfers(ranks, groups, report);
+  const MatchedRanks all{files, request, output, groups, clocks, report.diagnostics};
+  std::vector<MadeRank> made(ranks.size());
+  workspace->timelines.resize(ranks.size());
+  const Status written =
+      ForEachRank(OwnShare(processes, ranks.size()), [&](std::size_t i) -> Status {
+        if (std::optional<MadeRank> whole = kept.TakeUp(i)) {
+          made[i] = *std::move(whole);
+        } else {
+          REPRISE_ASSIGN(made[i], kept.OnlyTold(i)
+                                      ? MakeToldRank(all, files[i], graphs, ranks[i])
+                                      : MakeRank(all, ranks[i], workspace->timelines[i]));
+          REPRISE_TRY(kept.KeepMade(i, made[i]));
+        }
+        made[i].rank.path = output.Final(ranks[i].rank);
+        made[i].rank.host_trace = ranks[i].files.host;
+        made[i].rank.device_trace = ranks[i].files.kineto;
+        return {};
+      });
+  // What the ranks' own diagnostics say comes with the files, which --strict may refuse then.
+  REPRISE_TRY(CompleteShares(processes, written, made));
+  for (MadeRank& one : made) {
+    report.diagnostics.Merge(Diagnostics(one.diagnostics));
+    report.ranks.push_back(std::move(one.rank));
+  }
   if (request.strict) {
     REPRISE_TRY(CheckCaptureLosses(report.diagnostics));
   }
-  const Status written = ForEachRank(own, [&](std::size_t i) -> Status {
-    TraceMetadata metadata = Describe(ranks[i], clocks);
-    metadata.tracing_call_ns = std::llround(costs[i].PerCall());
-    for (const auto& [id, group] : groups) {
-      if (alone) {
-        metadata.groups.push_back(group);
-      }
-    }
-    REPRISE_ASSIGN(report.ranks[i],
-                   WriteRank(ranks[i], timelines[i], std::move(metadata), request.costs,
-                             output.Temporary(ranks[i].rank), request.mem_nodes));
-    report.ranks[i].path = output.Final(ranks[i].rank);
-    report.ranks[i].link = ranks[i].list.link;
-    report.ranks[i].host_trace = ranks[i].files.host;
-    report.ranks[i].device_trace = ranks[i].files.kineto;
-    return {};
-  });
-  REPRISE_TRY(output.PublishTogether(written, report.ranks, groups, processes));
+  REPRISE_TRY(output.PublishTogether({}, report.ranks, groups, processes));
+  report.resumed = output.Resumed(report.ranks);
   return report;
 }
 
@@ -323,9 +361,13 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
     name = fs::path(request.input_file).filename().string();
     name = name.substr(0, name.find('.'));
   }
+  std::vector<std::int32_t> ranks;
+  for (const RankFiles& one : files) {
+    ranks.push_back(std::max(one.rank, 0));
+  }
   REPRISE_ASSIGN(OutputFiles output,
                  whole_set || request.output_file.empty()
-                     ? OutputFiles::Directory(request, name, processes)
+                     ? OutputFiles::Directory(request, name, JobOf(request), ranks, processes)
                      : OutputFiles::OneFile(request.output_file, request.force));
   REPRISE_ASSIGN(ConvertReport report, ConvertRanks(files, request, processes, output));
   report.diagnostics.Merge(found);

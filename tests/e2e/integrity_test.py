@@ -106,6 +106,16 @@ class IdentityTest(program.ProgramTest):
                 self.assertIn("identif", done.stdout)
                 self.run_program("convert", capture, "-o", self.dir / "strict", "--strict", expect=BAD_INPUT)
 
+    def test_strict_leaves_no_file_of_one_rank(self):
+        capture = self.copy_capture("quickstart")
+        edit_json(capture / "rank0.kineto.json.gz", lambda kineto: kineto["distributedInfo"].update(rank=-1))
+        out = self.dir / "a.et"
+        command = ("convert", "--host-trace", capture / "rank0.et.json.gz", "--device-trace",
+                   capture / "rank0.kineto.json.gz", "-o", out)
+        self.run_program(*command, "--strict", expect=BAD_INPUT)
+        self.assertFalse(out.exists())
+        self.run_program(*command)
+
     def test_real_captures_are_whole(self):
         self.run_program("convert", program.TRACES / "quickstart", "-o", self.dir / "out", "--strict")
 

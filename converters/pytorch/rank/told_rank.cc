@@ -199,4 +199,32 @@ bool HearRank(std::string_view bytes, RankCapture& rank) {
   return true;
 }
 
+bool TakeFindings(RankCapture& heard, RankCapture& read) {
+  if (heard.rank != read.rank || heard.transfers.size() != read.transfers.size()) {
+    return false;
+  }
+  read.world_size = heard.world_size;
+  read.groups = std::move(heard.groups);
+  read.diagnostics = heard.diagnostics;
+  for (std::size_t i = 0; i < read.transfers.size(); ++i) {
+    TransferRecord& from = heard.transfers[i];
+    TransferRecord& to = read.transfers[i];
+    to.end_ns = from.end_ns;
+    to.wait_blocked = from.wait_blocked;
+    to.transfer_ns = from.transfer_ns;
+    // What was heard has as many tensors as were not found to be another member's.
+    from.arguments.sent.swap(to.arguments.sent);
+    from.arguments.received.swap(to.arguments.received);
+    const std::size_t sent = to.arguments.sent.size();
+    const std::size_t received = to.arguments.received.size();
+    to.arguments = std::move(from.arguments);
+    if (to.arguments.sent.size() < sent || to.arguments.received.size() < received) {
+      return false;
+    }
+    to.arguments.sent.resize(sent);
+    to.arguments.received.resize(received);
+  }
+  return true;
+}
+
 }  // namespace reprise::pytorch

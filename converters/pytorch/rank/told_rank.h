@@ -16,4 +16,8 @@ namespace reprise::pytorch {
 // name, of their tensors the number. False: these bytes are none of TellRank's.
 [[nodiscard]] bool HearRank(std::string_view told, RankCapture& rank);
 
+// What those found of a rank that was heard goes to the same rank, read since. False: it is
+// another.
+[[nodiscard]] bool TakeFindings(RankCapture& heard, RankCapture& read);
+
 }  // namespace reprise::pytorch

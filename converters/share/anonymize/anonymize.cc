@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "converters/output_files.h"
+#include "core/checksums.h"
 #include "core/for_each_read.h"
 #include "core/output_kind.h"
 #include "core/parallel.h"
+#include "core/stored_values.h"
 #include "core/temporary_output.h"
 #include "core/version.h"
 #include "et_schema/io.h"
@@ -187,6 +189,62 @@ Status AnonymizeRank(const AnonymizerSetting& setting, const TraceSet::DistinctR
   return writer->Close();
 }
 
+ResumableJob JobOf(const AnonymizeRequest& request) {
+  return {.command = "anonymize",
+          .options = {
+              {"trace set", request.input_directory},
+              {"--policy", fmt::format("{} ({:.12})", request.policy.name, request.policy.sha256)},
+              {"--durations", Name(request.policy.durations)},
+              {"--shapes", Name(request.policy.shapes)},
+              {"--public-names", request.public_names}}};
+}
+
+// What a rank's result depends on beside its own file.
+Result<std::string> KeyOfSetting(const AnonymizeRequest& request, const AnonymizerSetting& setting,
+                                 const TraceSet& set) {
+  std::string key = setting.hash.Name("salt", "");
+  if (!request.public_names.empty()) {
+    REPRISE_ASSIGN(const std::string names, ChecksumOf(request.public_names));
+    key += names;
+  }
+  ValueWriter write(key);
+  write(setting.groups);
+  write(setting.hosts);
+  write(setting.origin_ns);
+  for (const std::string& name : set.folded ? set.RankFileNames() : std::vector<std::string>()) {
+    key += StateOfFile((fs::path(set.directory) / name).string());
+  }
+  return ChecksumOfBytes(key);
+}
+
+// As AnonymizeRank, or what an earlier run has made of the same.
+Status AnonymizeOrTakeUp(const AnonymizerSetting& setting, const std::string& key,
+                         const TraceSet::DistinctRank& rank, OutputFiles& output,
+                         RankResult& result) {
+  const std::int32_t number = result.written.rank;
+  KeptWork* const kept = output.kept();
+  if (kept == nullptr) {
+    return AnonymizeRank(setting, rank, output.Temporary(number), result);
+  }
+  const std::string whole_key = fmt::format("{}\n{}\n{}", key, rank.rank, StateOfFile(rank.file));
+  if (const auto bytes = kept->TakeUp(output.NameOf(number), whole_key)) {
+    RankResult known;
+    ValueReader read(*bytes, TextsRead::kAsWritten);
+    read(known);
+    if (read.AtEnd()) {
+      known.written.path = result.written.path;
+      known.written.taken_up = true;
+      result = std::move(known);
+      return {};
+    }
+  }
+  REPRISE_TRY(AnonymizeRank(setting, rank, output.Temporary(number), result));
+  std::string bytes;
+  ValueWriter write(bytes);
+  write(result);
+  return kept->KeepMade(output.NameOf(number), whole_key, bytes);
+}
+
 Status WriteNote(const std::string& path, const AnonymizeRequest& request) {
   const nlohmann::ordered_json note = {
       {"format", "reprise-anonymized-1"},
@@ -209,17 +267,23 @@ Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
   Processes& processes = set.classes ? OneProcess() : *request.processes;
   const bool named = request.policy.Of(Field::kSetName) == Action::kKeep;
   const std::string name = named ? set.name : "trace";
-  REPRISE_ASSIGN(
-      OutputFiles output,
-      set.classes
-          ? OutputFiles::FoldedDirectory(request.output_directory, name, request.force)
-          : OutputFiles::Directory(request.output_directory, name, request.force, processes));
-  REPRISE_ASSIGN(const AnonymizerSetting setting, MakeSetting(request, set, processes));
   const std::vector<TraceSet::DistinctRank> files = set.DistinctRanks();
   // Its rank's, or its class's.
   const auto number = [&set](const TraceSet::DistinctRank& file) {
     return set.classes ? static_cast<std::int32_t>(set.classes->IndexOf(file.rank)) : file.rank;
   };
+  std::vector<std::int32_t> numbers(files.size());
+  std::ranges::transform(files, numbers.begin(), number);
+  REPRISE_ASSIGN(
+      OutputFiles output,
+      request.resume
+          ? OutputFiles::Resumable(request.output_directory, name, request.force,
+                                   set.classes != nullptr, JobOf(request), numbers, processes)
+      : set.classes
+          ? OutputFiles::FoldedDirectory(request.output_directory, name, request.force)
+          : OutputFiles::Directory(request.output_directory, name, request.force, processes));
+  REPRISE_ASSIGN(const AnonymizerSetting setting, MakeSetting(request, set, processes));
+  REPRISE_ASSIGN(const std::string key, KeyOfSetting(request, setting, set));
   std::vector<RankResult> results(files.size());
   const ItemRange own = OwnShare(processes, files.size());
   std::vector<Status> outcomes(own.size());
@@ -228,7 +292,7 @@ Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
     RankResult& result = results[own.begin + i];
     result.written.rank = number(file);
     result.written.path = output.Final(number(file));
-    outcomes[i] = AnonymizeRank(setting, file, output.Temporary(number(file)), result);
+    outcomes[i] = AnonymizeOrTakeUp(setting, key, file, output, result);
   });
   const auto failed = std::ranges::find_if(outcomes, [](const Status& of) { return !of; });
   REPRISE_TRY(CompleteShares(processes, failed == outcomes.end() ? Status() : *failed, results));
@@ -242,9 +306,9 @@ Result<AnonymizeReport> AnonymizeSet(const AnonymizeRequest& request) {
     written.push_back(std::move(results[i].written));
   }
   const GroupNames names(setting, report.fields);
-  const fs::path temporary = fs::path(output.Temporary(number(files.front()))).parent_path();
+  report.resumed = output.Resumed(written);
   const Status noted =
-      processes.first() ? WriteNote((temporary / kAnonymizedFile).string(), request) : Status();
+      processes.first() ? WriteNote(output.TemporaryNote(kAnonymizedFile), request) : Status();
   if (!set.classes) {
     REPRISE_TRY(output.PublishTogether(noted, written, NewGroups(set, names), processes));
     return report;

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "converters/kept_work.h"
 #include "converters/share/anonymize/anonymizer.h"
 #include "converters/share/anonymize/policy.h"
 #include "core/diagnostics.h"
@@ -20,6 +22,7 @@ struct AnonymizeRequest {
   std::string salt_file;     // created if it is not there; empty: a salt that is not kept
   std::string public_names;  // a file with more public names; empty: none
   bool force = false;        // replace an output that exists
+  bool resume = false;       // as ConvertRequest's; the salt has to be a file's
   // Those that share the ranks of a set, and the salt; a folded set is the first one's.
   Processes* processes = &OneProcess();
 };
@@ -35,6 +38,7 @@ struct AnonymizeReport {
   FieldTally fields;
   // What the files had and the reader does not know, all of it dropped: attribute → count.
   Diagnostics unknown;
+  std::optional<ResumedRanks> resumed;  // with AnonymizeRequest::resume
 };
 
 // A folded set stays one: its classes' files and ranks.json.
