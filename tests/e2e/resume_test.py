@@ -530,8 +530,11 @@ class Killed(ResumeTest):
         own = [os.path.abspath(program.REPRISE), *map(str, self.command), "--resume"]
         with subprocess.Popen(own, cwd=self.work, env=program.ENVIRONMENT, stdout=subprocess.DEVNULL) as run:
             program.wait_until(lambda: self.left("read") > 0, "a rank that was read", while_running=run)
-            done = self.resume(*self.command, ranks=2, expect=ENVIRONMENT)
-            self.check_one_error(done, "another job is at work in it")
+            run.send_signal(signal.SIGSTOP)  # its lock stays
+            for count in (1, 2):
+                done = self.resume(*self.command, ranks=count, expect=ENVIRONMENT)
+                self.check_one_error(done, "another job is at work in it")
+            run.send_signal(signal.SIGCONT)
             self.assertEqual(run.wait(SOON_S), 0)
         self.assertEqual(bytes_of(self.work / "set"), self.plain(*self.command)[0])
 
