@@ -292,6 +292,17 @@ Result<Analysis> AnalyzeAnew(RankSizes& sizes, const AnalysisOptions& options,
   return AnalyzeRun(MeasuredRun(run), options);
 }
 
+std::int64_t MemoryFor(const AnalysisOptions& options) {
+  return options.memory_bytes > 0 ? options.memory_bytes : MachineMemoryBytes();
+}
+
+StoredAnalysis StoredOf(RankSizes& sizes, const AnalysisOptions& options) {
+  return {sizes,
+          {.least_bytes = options.stored_from_bytes,
+           .memory_bytes = MemoryFor(options),
+           .limits = options.limits}};
+}
+
 }  // namespace
 
 Report Analyze(const RunData& run) { return AnalyzeRun(MeasuredRun(run), {}).report; }
@@ -304,19 +315,24 @@ Analysis AnalyzeRun(const MeasuredRun& run, const AnalysisOptions& options) {
 }
 
 Result<Analysis> AnalyzeRun(const std::string& directory, const AnalysisOptions& options) {
-  const std::int64_t memory_bytes =
-      options.memory_bytes > 0 ? options.memory_bytes : MachineMemoryBytes();
   RankSizes sizes(directory);
-  const StoredAnalysis stored(sizes, {.least_bytes = options.stored_from_bytes,
-                                      .memory_bytes = memory_bytes,
-                                      .limits = options.limits});
+  const StoredAnalysis stored = StoredOf(sizes, options);
   if (auto found = stored.Read(); found && (found->page || !options.page)) {
     found->report.verdict = FindVerdict(found->report, options.same_machine);
     return std::move(*found);
   }
-  REPRISE_ASSIGN(Analysis analysis, AnalyzeAnew(sizes, options, memory_bytes));
+  REPRISE_ASSIGN(Analysis analysis, AnalyzeAnew(sizes, options, MemoryFor(options)));
   stored.Write(analysis);
   return analysis;
+}
+
+bool IsReadByRank(const std::string& directory, const AnalysisOptions& options) {
+  RankSizes sizes(directory);
+  if (const auto found = StoredOf(sizes, options).Read(); found && (found->page || !options.page)) {
+    return false;
+  }
+  const Result<RunReader> reader = RunReader::Open(directory);
+  return reader && !FitsInMemory(sizes.BytesOf(reader->AllRanks()), MemoryFor(options));
 }
 
 }  // namespace reprise

@@ -33,4 +33,8 @@ struct AnalysisOptions {
 [[nodiscard]] Result<Analysis> AnalyzeRun(const std::string& directory,
                                           const AnalysisOptions& options = {});
 
+// Whether the run is read rank by rank for that: nothing is kept of it, and it does not fit in
+// memory. False where it cannot be read.
+[[nodiscard]] bool IsReadByRank(const std::string& directory, const AnalysisOptions& options);
+
 }  // namespace reprise

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/checksums.h"
-#include "core/parallel.h"
 #include "core/stored_values.h"
 #include "core/temporary_output.h"
+#include "report/in_order.h"
 #include "report/run/provenance.h"
 #include "report/run/rank_reader.h"
 #include "report/run/run.h"
@@ -24,7 +24,19 @@ struct SumsOrigin {
   std::string format = "reprise-sums-1";
   std::string program, manifest, rank_file;  // checksums
   std::int32_t iteration = -1;               // of MedianPass
+  bool operator==(const SumsOrigin&) const = default;
 };
+
+bool HasSums(const std::string& path, const SumsOrigin& origin) {
+  const std::optional<std::string> bytes = ReadWithOwnChecksum(path);
+  if (!bytes) {
+    return false;
+  }
+  ValueReader read(*bytes);
+  SumsOrigin found;
+  read(found);
+  return read.ok() && found == origin;
+}
 
 std::optional<MedianPass> PassOf(const std::vector<RankData>& ranks) {
   std::vector<MeasuredRank> measured;
@@ -55,6 +67,10 @@ Status WriteSums(const SumsBasis& basis, int rank) {
   if (origin.program.empty() || origin.manifest.empty() || origin.rank_file.empty()) {
     return {};
   }
+  const std::string path = SumsPath(basis.directory, rank);
+  if (HasSums(path, origin)) {
+    return {};
+  }
   std::vector<std::string> notes;
   REPRISE_ASSIGN(const RankData data,
                  ReadRankFile(basis.directory, rank, RankContent::kWhole, origin.rank_file, notes));
@@ -62,7 +78,6 @@ Status WriteSums(const SumsBasis& basis, int rank) {
   ValueWriter write(bytes);
   write(origin);
   write(SumsOfRank(MeasuredRank(data), basis.manifest, basis.pass));
-  const std::string path = SumsPath(basis.directory, rank);
   REPRISE_ASSIGN(TemporaryOutput draft, TemporaryOutput::File(path));
   std::ofstream file(draft.path(), std::ios::binary);
   file << bytes;
@@ -77,7 +92,7 @@ Status WriteSums(const SumsBasis& basis, int rank) {
 }  // namespace
 
 Status StoreSums(const std::string& directory, std::span<const std::int32_t> ranks,
-                 std::int64_t least_bytes) {
+                 std::int64_t least_bytes, std::size_t most) {
   std::vector<std::int32_t> large;
   for (const std::int32_t rank : ranks) {
     std::error_code error;
@@ -98,12 +113,13 @@ Status StoreSums(const std::string& directory, std::span<const std::int32_t> ran
   }
   REPRISE_ASSIGN(Checksums checksums, Checksums::Read(directory));
   const SumsBasis basis{directory, std::move(manifest), std::move(checksums), *pass};
-  std::vector<Status> written(large.size());
-  ForEachInParallel(large.size(), [&](std::size_t i) { written[i] = WriteSums(basis, large[i]); });
-  for (Status& status : written) {
-    REPRISE_TRY(std::move(status));
-  }
-  return {};
+  return ForEachInOrder(
+      large.size(), most,
+      [&](std::size_t i) -> Result<bool> {
+        REPRISE_TRY(WriteSums(basis, large[i]));
+        return true;
+      },
+      [](bool /*written*/) {});
 }
 
 Result<std::optional<RankSums>> ReadSums(const RunReader& reader, int rank,

@@ -49,7 +49,8 @@ struct Command {
 };
 
 LaunchedWork LaunchedWorkOf(std::string_view command, bool replays) {
-  constexpr std::string_view kSharedCommands[] = {"convert", "validate", "stats", "anonymize"};
+  constexpr std::string_view kSharedCommands[] = {"convert", "validate", "stats", "anonymize",
+                                                  "report"};
   if (std::ranges::find(kSharedCommands, command) != std::end(kSharedCommands)) {
     return LaunchedWork::kShared;
   }

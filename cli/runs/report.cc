@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "cli/program/commands.h"
+#include "cli/program/launched_rank.h"
 #include "cli/program/show_json.h"
 #include "cli/runs/execution.h"
 #include "cli/runs/repeated_runs.h"
@@ -21,6 +22,7 @@
 #include "report/operations/inference_phases.h"
 #include "report/page/html.h"
 #include "report/sections/sections.h"
+#include "report/shared_sums.h"
 #include "report/text/short_text.h"
 
 namespace reprise {
@@ -39,7 +41,7 @@ struct ReportFlags {
 };
 
 Result<std::string> TextOf(const Report& report, const ReportFlags& flags) {
-  const bool colour = isatty(STDOUT_FILENO) == 1;
+  const bool colour = ShownOnTerminal(STDOUT_FILENO);
   if (flags.json) {
     return JsonText(report);
   }
@@ -77,14 +79,13 @@ Result<Analysis> AnalyzeTrace(const std::string& path, const AnalysisOptions& op
   return analysis;
 }
 
-Result<Analysis> AnalyzeChosen(const ReportFlags& flags, const AnalysisOptions& options) {
-  REPRISE_ASSIGN(const std::string run, ChooseRun(flags));
+Result<Analysis> AnalyzeChosen(const std::string& run, const AnalysisOptions& options) {
   REPRISE_ASSIGN(Analysis analysis, AnalyzeRun(run, options));
   REPRISE_TRY(AddInferencePhases(run, analysis.report));
   return analysis;
 }
 
-Result<int> RunReport(const ReportFlags& flags) {
+Result<int> RunReport(const ReportFlags& flags, Processes& processes) {
   if (!flags.section.empty()) {
     REPRISE_TRY(FindSection(flags.section));  // before a large run is read
   }
@@ -97,15 +98,27 @@ Result<int> RunReport(const ReportFlags& flags) {
           flags.output));
     }
     // Before anything is read: a name that can't be written should cost nothing.
-    REPRISE_ASSIGN(page, OutputFile::Create(flags.output, flags.force));
+    if (processes.first()) {
+      REPRISE_ASSIGN(page, OutputFile::Create(flags.output, flags.force));
+    }
   } else if (flags.quiet || flags.force) {
     return UsageError("report: --quiet and --force go with -o FILE.html");
   }
   KeepFreedMemory();  // a large run is read rank by rank
-  const AnalysisOptions options{
-      .page = page.has_value(), .same_machine = flags.same_machine, .memory_bytes = flags.memory};
-  REPRISE_ASSIGN(Analysis analysis, IsTrace(flags.run) ? AnalyzeTrace(flags.run, options)
-                                                       : AnalyzeChosen(flags, options));
+  const AnalysisOptions options{.page = !flags.output.empty(),
+                                .same_machine = flags.same_machine,
+                                .memory_bytes = flags.memory};
+  const bool trace = IsTrace(flags.run);
+  std::string run = flags.run;
+  if (!trace) {
+    REPRISE_ASSIGN(run, ChooseRun(flags));
+    REPRISE_TRY(ShareSums(run, options, processes));
+  }
+  if (!processes.first()) {
+    return 0;
+  }
+  REPRISE_ASSIGN(Analysis analysis,
+                 trace ? AnalyzeTrace(run, options) : AnalyzeChosen(run, options));
   const Report& report = analysis.report;
   if (page) {
     page->stream() << HtmlText(report, *analysis.page);
@@ -123,7 +136,7 @@ Result<int> RunReport(const ReportFlags& flags) {
 
 }  // namespace
 
-CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
+CommandBody RegisterReport(CLI::App& app, const CommandContext& context) {
   auto flags = std::make_shared<ReportFlags>();
   app.description("Report on a run or a trace set: how long a step took, and where the time went");
   app.add_option(
@@ -148,7 +161,7 @@ CommandBody RegisterReport(CLI::App& app, const CommandContext& /*context*/) {
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--quiet", flags->quiet, "with -o: print no text");
   app.add_flag("--force", flags->force, "with -o: replace the file");
-  return [flags] { return RunReport(*flags); };
+  return [&context, flags] { return RunReport(*flags, *context.processes); };
 }
 
 }  // namespace reprise

@@ -253,6 +253,77 @@ class Reads(SharedTest):
         self.check_one_error(done, "none: no such file")
 
 
+class Reports(SharedTest):
+    """Of a run that does not fit in memory each process finds the sums of its ranks."""
+
+    def setUp(self):
+        super().setUp()
+        self.run_dir = self.dir / "run"
+        self.run_program("predict", "llama3-8b", "--tp", 2, "--pp", 2, "--dp", 2, "--machine", "h100-hgx", "-o", self.run_dir)
+        self.sums = {path.name: path.read_bytes() for path in self.run_dir.glob("rank*.sums")}
+        self.assertGreater(len(self.sums), 1)
+        self.memory = 12 * max(path.stat().st_size for path in self.run_dir.glob("rank*.sqlite"))
+        self.forget()
+
+    def forget(self):
+        """What a report would start from."""
+        for pattern in ("rank*.sums", "analysis.bin"):
+            for path in self.run_dir.glob(pattern):
+                path.unlink()
+
+    def kept(self):
+        return {path.name: path.read_bytes() for path in self.run_dir.glob("rank*.sums")}
+
+    def report(self, name, *options, **held):
+        return self.in_folder(name, "report", self.run_dir, "--memory", self.memory, *options, **held)
+
+    def test_same_report_and_page(self):
+        for options in (("--json",), ("--full", "-o", "page.html", "--force")):
+            folder, alone = self.report("alone", *options, ranks=1)
+            self.assertEqual(self.kept(), {})
+            for count in (2, 3):
+                self.forget()
+                shared_folder, shared = self.report(f"of{count}", *options, ranks=count)
+                self.assertEqual(shared.stdout, alone.stdout)
+                self.assertEqual(shared.stderr, "")
+                self.assertEqual(bytes_of(shared_folder), bytes_of(folder))
+                self.assertEqual(self.kept(), self.sums)
+            self.forget()
+
+    def test_sums_that_are_there_stay(self):
+        self.report("first", ranks=2)
+        damaged, *others = sorted(self.sums)
+        times = {name: (self.run_dir / name).stat().st_mtime_ns for name in others}
+        (self.run_dir / damaged).write_bytes(self.sums[damaged][:-1])
+        (self.run_dir / "analysis.bin").unlink(missing_ok=True)
+        self.report("again", ranks=2)
+        self.assertEqual(self.kept(), self.sums)
+        self.assertEqual({name: (self.run_dir / name).stat().st_mtime_ns for name in others}, times)
+
+    def test_run_that_fits_and_set_are_the_first_ones(self):
+        trace = self.convert("quickstart")
+        for path in (self.run_dir, trace):
+            _, alone = self.in_folder("fits", "report", path, "--json", ranks=1)
+            (self.run_dir / "analysis.bin").unlink(missing_ok=True)
+            _, shared = self.in_folder("fits", "report", path, "--json", ranks=2)
+            self.assertEqual(shared.stdout, alone.stdout)
+        self.assertEqual(self.kept(), {})
+
+    def test_damaged_rank(self):
+        path = self.run_dir / sorted(self.sums)[-1].replace(".sums", ".sqlite")
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 4
+        path.write_bytes(data)
+        folder, done = self.report("fails", "-o", "page.html", ranks=2, expect=BAD_INPUT)
+        self.check_one_error(done, path.name, "process 0 of 2", os.uname().nodename)  # which verifies all
+        self.assertEqual(list(folder.iterdir()), [])
+
+    def test_wrong_names(self):
+        for options, text in ((("-o", "page.txt"), "must end in .html"), (("--section", "none"), "none")):
+            _, done = self.report("wrong", *options, ranks=2, expect=USAGE)
+            self.check_one_error(done, text)
+
+
 class Killed(SharedTest):
     def many_ranks(self, count):
         """A capture that takes a while."""
