@@ -203,7 +203,7 @@ ResumableJob JobOf(const AnonymizeRequest& request) {
 Result<std::string> KeyOfSetting(const AnonymizeRequest& request, const AnonymizerSetting& setting,
                                  const TraceSet& set) {
   std::string key = setting.hash.Name("salt", "");
-  if (!request.public_names.empty()) {
+  if (request.resume && !request.public_names.empty()) {
     REPRISE_ASSIGN(const std::string names, ChecksumOf(request.public_names));
     key += names;
   }
