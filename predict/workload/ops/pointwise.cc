@@ -1,5 +1,7 @@
 // Norms, activations, dropout, softmax and sums.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "predict/workload/ops/model_operators.h"
 
@@ -54,69 +56,56 @@ TensorDesc SummedTo(Builder& b, const TensorDesc& gradient,
   return view;
 }
 
-// Of each row, in float32.
-struct Moments {
-  TensorDesc mean, rstd;
-};
-Moments RowMoments(Builder& b, const Var& x) {
+// `weight` and `bias`: null: neither.
+Var NormOfRows(Builder& b, const Var& x, Parameter* weight, Parameter* bias, double epsilon) {
+  const auto value = [](const Parameter* of) {
+    return of == nullptr ? ToValue(kNoValue) : ToValue(of->value);
+  };
+  b.Op("aten::layer_norm");
+  const TensorDesc result = b.NewLike(x.tensor);
   std::vector<std::int64_t> rows = x.shape();
   rows.back() = 1;
-  return {b.out.New(DType::kFloat32, rows), b.out.New(DType::kFloat32, rows)};
+  const TensorDesc mean = b.out.New(DType::kFloat32, rows);
+  const TensorDesc rstd = b.out.New(DType::kFloat32, rows);
+  const Ints normalized = {x.shape().back()};
+  b.out.Work("aten::native_layer_norm",
+             Args(x.tensor, normalized, value(weight), value(bias), epsilon),
+             Args(result, mean, rstd));
+  const TensorDesc input = x.tensor;
+  std::vector<Var> inputs = {x};
+  if (weight != nullptr) {
+    inputs.push_back(Var{.parameter = weight});
+    inputs.push_back(Var{.parameter = bias});
+  }
+  return b.Record(
+      "NativeLayerNormBackward0", inputs, result,
+      [&b, input, mean, rstd, normalized, weight, bias, value](const TensorDesc& gradient) {
+        const TensorDesc dx = b.NewLike(input);
+        std::vector<Grad> gradients = {{dx, true}};
+        ValueList results = Args(dx, kNoValue, kNoValue);
+        const bool trained = weight != nullptr && !(weight->frozen && bias->frozen);
+        if (trained) {
+          const TensorDesc dw = b.NewLike(weight->value);
+          const TensorDesc db = b.NewLike(bias->value);
+          gradients.insert(gradients.end(), {{dw, true}, {db, true}});
+          results = Args(dx, dw, db);
+        }
+        b.out.Work("aten::native_layer_norm_backward",
+                   Args(gradient, input, normalized, mean, rstd, value(weight), value(bias),
+                        Args(true, trained, trained)),
+                   std::move(results));
+        gradients.resize(weight == nullptr ? 1 : 3);
+        return gradients;
+      });
 }
 
 }  // namespace
 
 Var LayerNorm(Builder& b, const Var& x, Parameter& weight, Parameter& bias) {
-  b.Op("aten::layer_norm");
-  const TensorDesc result = b.NewLike(x.tensor);
-  const Moments moments = RowMoments(b, x);
-  const TensorDesc mean = moments.mean;
-  const TensorDesc rstd = moments.rstd;
-  const Ints normalized = {x.shape().back()};
-  b.out.Work("aten::native_layer_norm", Args(x.tensor, normalized, weight.value, bias.value, 1e-5),
-             Args(result, mean, rstd));
-  const TensorDesc input = x.tensor;
-  return b.Record("NativeLayerNormBackward0",
-                  {x, Var{.parameter = &weight}, Var{.parameter = &bias}}, result,
-                  [&b, input, mean, rstd, normalized, &weight, &bias](const TensorDesc& gradient) {
-                    const TensorDesc dx = b.NewLike(input);
-                    if (weight.frozen && bias.frozen) {
-                      b.out.Work("aten::native_layer_norm_backward",
-                                 Args(gradient, input, normalized, mean, rstd, weight.value,
-                                      bias.value, Args(true, false, false)),
-                                 Args(dx, kNoValue, kNoValue));
-                      return std::vector<Grad>{{dx, true}, {}, {}};
-                    }
-                    const TensorDesc dw = b.NewLike(weight.value);
-                    const TensorDesc db = b.NewLike(bias.value);
-                    b.out.Work("aten::native_layer_norm_backward",
-                               Args(gradient, input, normalized, mean, rstd, weight.value,
-                                    bias.value, Args(true, true, true)),
-                               Args(dx, dw, db));
-                    return std::vector<Grad>{{dx, true}, {dw, true}, {db, true}};
-                  });
+  return NormOfRows(b, x, &weight, &bias, 1e-5);
 }
 
-Var PlainLayerNorm(Builder& b, const Var& x) {
-  b.Op("aten::layer_norm");
-  const TensorDesc result = b.NewLike(x.tensor);
-  const Moments moments = RowMoments(b, x);
-  const TensorDesc mean = moments.mean;
-  const TensorDesc rstd = moments.rstd;
-  const Ints normalized = {x.shape().back()};
-  b.out.Work("aten::native_layer_norm", Args(x.tensor, normalized, kNoValue, kNoValue, 1e-6),
-             Args(result, mean, rstd));
-  const TensorDesc input = x.tensor;
-  return b.Record("NativeLayerNormBackward0", {x}, result,
-                  [&b, input, mean, rstd, normalized](const TensorDesc& gradient) {
-                    const TensorDesc dx = b.NewLike(input);
-                    b.out.Work("aten::native_layer_norm_backward",
-                               Args(gradient, input, normalized, mean, rstd, kNoValue, kNoValue,
-                                    Args(true, false, false)),
-                               Args(dx, kNoValue, kNoValue));
-                    return Fresh(dx);
-                  });
-}
+Var PlainLayerNorm(Builder& b, const Var& x) { return NormOfRows(b, x, nullptr, nullptr, 1e-6); }
 
 Var RmsNorm(Builder& b, const Var& x, Parameter& weight) {
   b.Op("aten::rms_norm");
