@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/kept_work.h"
 #include "converters/operation_cost.h"
+#include "converters/resumed_ranks.h"
 #include "core/diagnostics.h"
 #include "core/result.h"
 #include "et_schema/link_report.h"

@@ -24,12 +24,6 @@ struct ResumableJob {
   std::vector<std::pair<std::string, std::string>> options;
 };
 
-// Of how many ranks an earlier run's files were whole, and how many were written now.
-struct ResumedRanks {
-  bool found = false;  // there was work of an earlier run
-  std::size_t taken_up = 0, made = 0;
-};
-
 // What says of a file that it is still the same: its path, size and times. Empty: there is none.
 [[nodiscard]] std::string StateOfFile(const std::string& path);
 

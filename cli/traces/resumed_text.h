@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "converters/kept_work.h"
+#include "converters/resumed_ranks.h"
 #include "core/json_fields.h"
 
 namespace reprise {

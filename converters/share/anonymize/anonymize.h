@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/kept_work.h"
+#include "converters/resumed_ranks.h"
 #include "converters/share/anonymize/anonymizer.h"
 #include "converters/share/anonymize/policy.h"
 #include "core/diagnostics.h"
