@@ -362,6 +362,7 @@ Result<ConvertReport> ConvertPyTorch(const ConvertRequest& request) {
     name = name.substr(0, name.find('.'));
   }
   std::vector<std::int32_t> ranks;
+  ranks.reserve(files.size());
   for (const RankFiles& one : files) {
     ranks.push_back(std::max(one.rank, 0));
   }

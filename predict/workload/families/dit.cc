@@ -66,7 +66,7 @@ class NoisedPatches final : public Unit {
     const Var patches = PatchConvolution(b, images, *patches_.weight, *patches_.bias);
     const Var rows =
         Transpose(b, View(b, patches, {batch, m.hidden, m.sequence}, "aten::flatten"), 1, 2);
-    const Var x =
+    Var x =
         Add(b, rows, Var{.tensor = b.Constant("positions", b.dtype(), {1, m.sequence, m.hidden})});
     const Var time = Applied(b, Silu(b, Applied(b, Times(b, batch), time_in_)), time_out_);
     const TensorDesc classes = CopyToDevice(b, DType::kInt64, {batch});
