@@ -122,6 +122,8 @@ TEST(Diffusion, RefusesWhatIsNotKnown) {
   EXPECT_THAT(refused([](Workload& w) { w.layout.cp = 2; }), HasSubstr("no context parallelism"));
   EXPECT_THAT(refused([](Workload& w) { w.model.patch = 3; }), HasSubstr("does not divide"));
   EXPECT_THAT(refused([](Workload& w) { w.model.experts = 4; }), HasSubstr("experts"));
+  EXPECT_THAT(refused([](Workload& w) { w.model.dropout = 0.1; }), HasSubstr("dropout"));
+  EXPECT_THAT(refused([](Workload& w) { w.model.rms_norm = true; }), HasSubstr("rms_norm"));
   EXPECT_THAT(refused([](Workload& w) { w.layers_only = true; }), HasSubstr("do not run alone"));
 }
 

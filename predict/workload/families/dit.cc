@@ -169,6 +169,9 @@ Status CheckDit(const Workload& w) {
   if (w.model.experts > 0) {
     return BadInput("a diffusion transformer with \"experts\" is not known");
   }
+  if (w.model.dropout > 0 || w.model.rms_norm) {
+    return BadInput("a diffusion transformer with \"dropout\" or \"rms_norm\" is not known");
+  }
   return CheckTransformer(w);
 }
 
