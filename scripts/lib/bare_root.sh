@@ -5,14 +5,15 @@
 # The checkout is mounted at its own path, with empty build directories (--with-build: with its own). The root is removed at the end.
 # Needs the right to mount; installs debootstrap.
 # The bare system, downloaded packages and, while it is used, the root are in ~/.cache/reprise/bare_root (REPRISE_BARE_ROOT_CACHE).
-# PyTorch's library stays in ~/.cache/reprise/pytorch (scripts/pytorch_library).
+# PyTorch's library stays in ~/.cache/reprise/pytorch (scripts/pytorch_library), compiled objects in the user's ccache: its keys hold the
+# compiler and every header, so a missing package still fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 checkout=$PWD
 # shellcheck source=scripts/lib/packages.sh
 . scripts/lib/packages.sh
-of_user=${XDG_CACHE_HOME:-$HOME/.cache}/reprise
-cache=${REPRISE_BARE_ROOT_CACHE:-$of_user/bare_root}
+user_cache=${XDG_CACHE_HOME:-$HOME/.cache}
+cache=${REPRISE_BARE_ROOT_CACHE:-$user_cache/reprise/bare_root}
 fail() { echo "no bare root: $*" >&2; exit 4; }
 
 # Namespaces of its own: the kernel ends what the command started, and unmounts everything.
@@ -60,8 +61,10 @@ enter() {
   mount -t proc proc "$root/proc"
   for directory in /dev /sys; do mount --rbind "$directory" "$root$directory"; done
   mount --bind "$cache/archives" "$root/var/cache/apt/archives"
-  mkdir -p "$of_user/pytorch" "$root/root/.cache/reprise/pytorch"
-  mount --bind "$of_user/pytorch" "$root/root/.cache/reprise/pytorch"
+  for directory in reprise/pytorch ccache; do
+    mkdir -p "$user_cache/$directory" "$root/root/.cache/$directory"
+    mount --bind "$user_cache/$directory" "$root/root/.cache/$directory"
+  done
   # A worktree's history lies beside the main checkout.
   for directory in "$(git rev-parse --path-format=absolute --git-common-dir)" "$checkout"; do
     mkdir -p "$root$directory"
@@ -89,7 +92,7 @@ fi
 template=$cache/template
 [ "$suite" = bookworm ] || template=$cache/template-$suite
 case ${1:-} in
-  '') sed -n '2,8s/^# //p' "$0" >&2; exit 2 ;;
+  '') sed -n '2,9s/^# //p' "$0" >&2; exit 2 ;;
   --possible) possible; exit 0 ;;
   --enter) shift; enter "$@" ;;
   --with-build) shift; export hidden='' ;;
