@@ -2,11 +2,11 @@
 # Runs a command in a bare Debian 12 root (--suite: another release's): what scripts/packages.txt lacks is missing there, whatever this machine has installed.
 #   scripts/lib/bare_root.sh [--suite trixie] [--with-build] COMMAND...   e.g. scripts/test, scripts/quickstart
 #   scripts/lib/bare_root.sh --possible                  exit code 0, or 4 and the reason on standard error
-# The checkout is mounted at its own path, with empty build directories (--with-build: with its own). The root is removed at the end.
+# The checkout is mounted at /reprise, with empty build directories (--with-build: at its own path, with its own). The root is removed at the end.
 # Needs the right to mount; installs debootstrap.
 # The bare system, downloaded packages and, while it is used, the root are in ~/.cache/reprise/bare_root (REPRISE_BARE_ROOT_CACHE).
 # PyTorch's library stays in ~/.cache/reprise/pytorch (scripts/pytorch_library), compiled objects in the user's ccache: its keys hold the
-# compiler and every header, so a missing package still fails.
+# compiler and every header, so a missing package still fails, and the path, so checkouts share them at /reprise.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 checkout=$PWD
@@ -66,13 +66,13 @@ enter() {
     mount --bind "$user_cache/$directory" "$root/root/.cache/$directory"
   done
   # A worktree's history lies beside the main checkout.
-  for directory in "$(git rev-parse --path-format=absolute --git-common-dir)" "$checkout"; do
-    mkdir -p "$root$directory"
-    mount --bind "$directory" "$root$directory"
-  done
-  for directory in ${hidden-build build-asan}; do
-    mkdir -p "$root/$directory" "$root$checkout/$directory"
-    mount --bind "$root/$directory" "$root$checkout/$directory"
+  directory=$(git rev-parse --path-format=absolute --git-common-dir)
+  mkdir -p "$root$directory" "$root$inside"
+  mount --bind "$directory" "$root$directory"
+  mount --bind "$checkout" "$root$inside"
+  for directory in $hidden; do
+    mkdir -p "$root/$directory" "$root$inside/$directory"
+    mount --bind "$root/$directory" "$root$inside/$directory"
   done
   cd "$root"
   pivot_root . .
@@ -80,11 +80,12 @@ enter() {
   local passed
   mapfile -t passed < <(env | grep -E '^(TERM|https?_proxy|no_proxy|REPRISE_(REQUIRE|PYTORCH_SECONDS|TIDY_[A-Z]+))=')
   exec env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin PIP_CERT=/etc/machine-certificates.crt "${passed[@]}" \
-    bash -c "cd '$checkout' && \"\$@\"; exit \$?" bash "$@"  # which stays, and waits for what is orphaned
+    bash -c "cd '$inside' && \"\$@\"; exit \$?" bash "$@"  # which stays, and waits for what is orphaned
 }
 
 certificates=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
 suite=bookworm
+export inside=${inside:-/reprise} hidden=${hidden-build build-asan build-without-replay}
 if [ "${1:-}" = --suite ]; then
   suite=${2:-}
   shift 2 || { echo "--suite needs a name" >&2; exit 2; }
@@ -95,7 +96,7 @@ case ${1:-} in
   '') sed -n '2,9s/^# //p' "$0" >&2; exit 2 ;;
   --possible) possible; exit 0 ;;
   --enter) shift; enter "$@" ;;
-  --with-build) shift; export hidden='' ;;
+  --with-build) shift; export inside=$checkout hidden='' ;;
 esac
 possible
 mkdir -p "$cache"
