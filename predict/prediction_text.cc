@@ -11,6 +11,7 @@
 #include "core/shown_text.h"
 #include "predict/transform/rule_set.h"
 #include "predict/workload/ops/scaling.h"
+#include "predict/workload/schedule.h"
 #include "report/text/table.h"
 
 namespace reprise {
@@ -70,11 +71,7 @@ std::string JobText(const Workload& of) {
   text += fmt::format(
       "Layout          {}; {} of {}{}{}{}\n", LayoutText(of.layout),
       Counted(of.micro_batches(), "micro-batch"), of.micro_batch,
-      of.layout.pp > 1
-          ? fmt::format(", schedule {}", of.virtual_stages > 1
-                                             ? fmt::format("{}:{}", of.schedule, of.virtual_stages)
-                                             : of.schedule)
-          : "",
+      of.layout.pp > 1 ? fmt::format(", schedule {}", ScheduleText(of)) : "",
       of.recompute == Recompute::kNone ? "" : fmt::format(", recompute {}", Name(of.recompute)),
       !of.recompute_modules.empty() ? fmt::format(" of {}", fmt::join(of.recompute_modules, ", "))
       : of.recompute_layers > 0

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "predict/workload/schedule.h"
+
 namespace reprise {
 namespace {
 
@@ -64,6 +66,8 @@ struct Bilinear {
   [[nodiscard]] double At(double x, double y) const { return a + b * x + c * y + d * x * y; }
 };
 
+bool IsVShaped(const Workload& w) { return FindSchedule(w.schedule)->v_shaped; }
+
 // Micro-batches whose activations a stage holds at once, in parts where chunks are counted.
 double InFlight(const Workload& w, std::int64_t stage) {
   const std::int64_t stages = w.layout.pp;
@@ -75,6 +79,9 @@ double InFlight(const Workload& w, std::int64_t stage) {
   if (chunks == 1) {
     return static_cast<double>(std::min(stages - stage, batches));
   }
+  if (IsVShaped(w)) {  // as many on every stage
+    return static_cast<double>(std::min(stages + 1, batches));
+  }
   const std::int64_t ahead =
       batches == stages ? batches * chunks : (stages - stage - 1) * 2 + (chunks - 1) * stages + 1;
   return static_cast<double>(std::min(ahead, batches * chunks)) / static_cast<double>(chunks);
@@ -83,7 +90,9 @@ double InFlight(const Workload& w, std::int64_t stage) {
 // Of the bubble of 1F1B. Without it, gradients of weights are a third of a layer's passes each.
 double ShareOfBubble(const Workload& w) {
   constexpr double kZeroBubble = 1.0 / 3;
-  return w.schedule == "zb-h1" ? kZeroBubble : 1 / static_cast<double>(w.virtual_stages);
+  return w.schedule == "zb-h1" ? kZeroBubble
+         : IsVShaped(w)        ? 0
+                               : 1 / static_cast<double>(w.virtual_stages);
 }
 
 std::vector<double> LayersOfStages(const Workload& w) {
@@ -91,7 +100,8 @@ std::vector<double> LayersOfStages(const Workload& w) {
   const std::vector<std::int64_t> chunks = w.LayersOfChunks();
   std::vector<double> layers(stages);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    layers[i % stages] += static_cast<double>(chunks[i]);
+    layers[static_cast<std::size_t>(StageOfChunk(w, static_cast<std::int64_t>(i)))] +=
+        static_cast<double>(chunks[i]);
   }
   return layers;
 }
@@ -174,17 +184,20 @@ Result<JobEstimate> JobEstimator::EstimateAlike(const Workload& w) {
   }
   const double most = *std::ranges::max_element(layers);
   const double others = std::accumulate(layers.begin(), layers.end(), 0.0) - most;
-  const double steady = std::max(most * time.d, layers.back() * time.d + time.c);
+  const bool v_shaped = IsVShaped(w);  // the first stage is the last one, too
+  const double at_end = v_shaped ? layers.front() : layers.back();
+  const double steady = std::max(most * time.d, at_end * time.d + time.c);
   JobEstimate estimate;
   // The small jobs' first stage is in `b`, as what comes before the last one's begin.
   estimate.step_ns = time.a + std::max(time.b - time.d, 0.0) * most + batches * steady +
                      others * time.d * ShareOfBubble(w);
   const std::int64_t end = w.layout.pp - 1;
   // In the small jobs the last stage has one micro-batch in flight.
-  estimate.peak_bytes =
-      std::max(first.At(layers.front(), InFlight(w, 0)),
-               last.At(layers.back(), 1) + (InFlight(w, end) - 1) * first.d * layers.back());
-  for (std::int64_t stage = 1; stage < end; ++stage) {
+  const double of_first = first.At(layers.front(), InFlight(w, 0));
+  const double of_last =
+      last.At(layers.back(), 1) + (InFlight(w, end) - 1) * first.d * layers.back();
+  estimate.peak_bytes = v_shaped ? of_first + last.At(0, 1) : std::max(of_first, of_last);
+  for (std::int64_t stage = 1; stage < (v_shaped ? w.layout.pp : end); ++stage) {
     const double of_stage = layers[static_cast<std::size_t>(stage)];
     estimate.peak_bytes =
         std::max(estimate.peak_bytes, first.b * of_stage + first.d * of_stage * InFlight(w, stage));

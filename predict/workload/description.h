@@ -213,7 +213,7 @@ struct Workload {
   // Their mean length, from which they are drawn (CompleteWorkload); 0: they are given, or none.
   std::int64_t document_length = 0;
   std::string schedule = "1f1b";    // predict/workload/schedule.cc
-  std::int64_t virtual_stages = 1;  // of each rank: interleaved
+  std::int64_t virtual_stages = 1;  // of each rank: interleaved, or in a V
   // Recipe for products in 8 bits, in all layers but routers and the head
   // (predict/workload/ops/scaling.cc).
   std::string fp8 = "none";
@@ -256,8 +256,11 @@ struct Workload {
   [[nodiscard]] bool Recomputes(std::string_view module) const;
   // Parameters in 16 bits, with sums, masters and states in 32.
   [[nodiscard]] bool MixedPrecision() const { return SizeOf(model.dtype) < 4; }
-  // Layers of each stage of the pipeline, counted through all virtual stages: pp * virtual_stages
-  // numbers; chunk c of stage p is number c * pp + p.
+  // Whether one stage has the model's begin and end.
+  [[nodiscard]] bool EndsOnOneStage() const;
+  // Whether a stage sends both hidden states and gradients to one other stage.
+  [[nodiscard]] bool DirectionsMeet() const;
+  // Layers of each chunk of a stage, through the model (NumberOfChunk): pp * virtual_stages numbers.
   [[nodiscard]] std::vector<std::int64_t> LayersOfChunks() const;
   bool operator==(const Workload&) const = default;
 };

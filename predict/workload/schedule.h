@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Pass {
   std::int64_t batch = 0;
   // Backward: gradients of matrices, which the backward pass of the same micro-batch left out.
   bool of_weights = false;
+  // Backward, and such a pass follows.
+  bool leaves_weights = false;
   bool operator==(const Pass&) const = default;
 };
 
@@ -29,11 +32,13 @@ struct PipelineSchedule {
   bool alternates = false;
   // Bad input: the rule that is broken and what works.
   Status (*check)(const Workload& workload);
-  // Every chunk's forward pass of every micro-batch once, its backward pass after it, and, if
-  // `splits_backward`, one of weights after that.
+  // Every chunk's forward pass of every micro-batch once, its backward pass after it, and, if that
+  // leaves weights, one of weights after that.
   std::vector<Pass> (*passes)(std::int64_t stage, std::int64_t stages, std::int64_t batches,
                               std::int64_t chunks);
-  bool splits_backward = false;
+  // Two chunks a stage: the first of the first stage begins the model, the second one ends it, and
+  // the last stage has both in the middle.
+  bool v_shaped = false;
 };
 // What passes are called in a trace's ranges.
 inline constexpr std::string_view kForwardPass = "forward", kBackwardPass = "backward",
@@ -55,5 +60,12 @@ struct RepeatedPasses {
 [[nodiscard]] std::span<const PipelineSchedule> BuiltinSchedules();
 // Null: none of that name.
 [[nodiscard]] const PipelineSchedule* FindSchedule(std::string_view name);
+// As it is asked for: "interleaved:2".
+[[nodiscard]] std::string ScheduleText(const Workload& workload);
+
+// Chunks of layers are numbered through the model.
+[[nodiscard]] std::int64_t NumberOfChunk(const Workload& workload, std::int64_t stage,
+                                         std::int64_t chunk);
+[[nodiscard]] std::int64_t StageOfChunk(const Workload& workload, std::int64_t number);
 
 }  // namespace reprise

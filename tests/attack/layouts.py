@@ -15,8 +15,8 @@ def job_of(rng):
     tp, pp, dp, cp = pick([1, 1, 2, 4]), pick([1, 1, 2, 3, 4]), pick([1, 2, 3, 4]), pick([1, 1, 1, 2])
     family = pick(["gpt", "llama", "llama", "mixtral", "mixtral", "vit", "dit"])
     pp = 1 if family == "dit" else pp
-    schedule = pick(["gpipe", "1f1b", "zb-h1", "interleaved:2"]) if pp > 1 else None
-    chunks = 2 if schedule == "interleaved:2" else 1
+    schedule = pick(["gpipe", "1f1b", "zb-h1", "zb-v", "dualpipe-v", "interleaved:2"]) if pp > 1 else None
+    chunks = 2 if schedule in ("interleaved:2", "zb-v", "dualpipe-v") else 1
     model = {"family": family, "layers": pp * chunks * pick([1, 2, 3]), "hidden": 16 * tp, "heads": 4 * tp}
     if family in ("vit", "dit"):
         cp = 1

@@ -82,6 +82,8 @@ LAYOUTS = [
     ["mixtral-small", "--tp", "2", "--sp", "--dp", "2", "--etp", "1", "--ep", "4"],
     ["qwen3-moe-small", "--tp", "1", "--dp", "4", "--etp", "2", "--ep", "2"],
     ["gpt-small", "--tp", "1", "--pp", "4", "--micro-batch", "1", "--schedule", "zb-h1"],
+    ["gpt-small", "--micro-batch", "1", "--schedule", "zb-v"],
+    ["gpt-small", "--tp", "1", "--pp", "2", "--dp", "2", "--micro-batch", "1", "--schedule", "dualpipe-v"],
     *([preset, "--tp", "1", "--pp", "1", "--dp", "1", "--ep", "1", "--cp", "4", "--cp-comm-type", comm, "--overlap", "none", *more]
       for preset, comm, *more in (("gpt-small", "p2p"), ("llama-small", "all_gather", "--recompute", "selective"), ("gpt-small", "a2a"))),
 ]

@@ -40,6 +40,8 @@ std::vector<GeneratedJob> JobsOfMicroBatches() {
       {{"pp", "2"}, {"zero", "1"}, {"overlap", "grad+param"}},
       {{"pp", "2"}, {"schedule", "interleaved:2"}},
       {{"pp", "2"}, {"schedule", "gpipe"}},
+      {{"pp", "2"}, {"schedule", "zb-v"}},
+      {{"pp", "2"}, {"schedule", "dualpipe-v"}},
   };
   std::vector<GeneratedJob> layouts = {
       {.preset = "gpt-small", .options = {{"steps", "3"}}},

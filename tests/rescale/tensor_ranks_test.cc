@@ -48,6 +48,7 @@ std::vector<GeneratedJob> JobsOfTensorRanks() {
       {{"zero", "0"}, {"documents", "20+12"}},
       {{"zero", "0"}, {"pp", "2"}},
       {{"zero", "0"}, {"pp", "2"}, {"schedule", "gpipe"}},
+      {{"zero", "0"}, {"pp", "2"}, {"schedule", "zb-v"}},
       {{"zero", "1"}},
       {{"zero", "1"}, {"overlap", "grad+param"}},
   };

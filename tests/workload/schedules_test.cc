@@ -41,23 +41,36 @@ Workload Pipeline(const std::string& schedule, std::int64_t p, std::int64_t batc
 Result<Graph> LoadTimed(const std::string& path, std::int64_t forward_ns, std::int64_t backward_ns,
                         std::int64_t weights_ns = 0) {
   REPRISE_ASSIGN(const Graph graph, Graph::Load(path));
-  const auto of_weights = [&graph](std::int64_t start_ns) {
-    return std::ranges::any_of(graph.metadata().ranges, [start_ns](const Range& range) {
-      return range.name == kWeightsPass && start_ns >= range.start_ns &&
-             start_ns < range.start_ns + range.duration_ns;
+  const auto pass_of = [&graph](std::int64_t start_ns) {
+    return std::ranges::find_if(graph.metadata().ranges, [start_ns](const Range& range) {
+      return (range.name == kWeightsPass || range.name == kBackwardPass) &&
+             start_ns >= range.start_ns && start_ns < range.start_ns + range.duration_ns;
     });
   };
+  // A backward pass that leaves weights has a product a matrix.
+  std::map<std::int64_t, int> products;  // by start of the pass
+  for (Graph::Index i = 0; i < graph.size(); ++i) {
+    const auto pass = pass_of(graph.start_ns(i));
+    if (graph.kind(i) == OpKind::kWork && graph.name(i) == "aten::mm" &&
+        pass != graph.metadata().ranges.end()) {
+      products[pass->start_ns] += 1;
+    }
+  }
   // A layer has two norms and four matrices: a pass takes its time in these.
   return graph.Rewrite(graph.metadata(), [&](Graph::Index, Node& node) {
     const bool computes = node.kind == OpKind::kWork;
-    const bool weight = node.name == "aten::mm" && of_weights(node.start_ns);
+    const auto pass = pass_of(node.start_ns);
+    const bool backward = pass != graph.metadata().ranges.end();
+    const bool whole = backward && products[pass->start_ns] == 8;
+    const bool weight = node.name == "aten::mm" && backward && pass->name == kWeightsPass;
     node.start_ns = 0;
     node.transfer_ns = node.comm ? 0 : -1;
-    node.duration_ns = !computes                                         ? 0
-                       : node.name == "aten::native_layer_norm"          ? forward_ns / 2
-                       : node.name == "aten::native_layer_norm_backward" ? backward_ns / 2
-                       : weight                                          ? weights_ns / 4
-                                                                         : 0;
+    node.duration_ns = !computes                                ? 0
+                       : node.name == "aten::native_layer_norm" ? forward_ns / 2
+                       : node.name == "aten::native_layer_norm_backward"
+                           ? (backward_ns + (whole ? weights_ns : 0)) / 2
+                       : weight ? weights_ns / 4
+                                : 0;
     return true;
   });
 }
@@ -169,6 +182,92 @@ TEST(ZeroBubble, DoesTheWorkOf1f1b) {
   }
 }
 
+// With equal passes a stage waits for none, once the first micro-batch has reached it: if there are
+// as many as the way to the end and back has chunks.
+TEST(VShaped, ZeroBubbleHasNoBubble) {
+  for (const auto& [p, batches] :
+       {std::pair(2, 3), std::pair(3, 5), std::pair(3, 8), std::pair(4, 7), std::pair(4, 16)}) {
+    ExpectMakespan(Pipeline("zb-v", p, batches, 2, "cuda"), {1000, 1000, 1000},
+                   2 * batches * 3000 + (p - 1) * 1000);
+  }
+}
+
+// DeepSeek-V3, arXiv 2412.19437, table 2, has (p - 1) (F&B + B - 3W), with whole backward passes
+// and a pair of passes that end together. Here the forward pass of a pair ends before the other
+// begins: that is the backward pass of the input less.
+TEST(VShaped, DualPipeHasItsBubble) {
+  for (const auto& [p, batches] :
+       {std::pair(2, 4), std::pair(3, 6), std::pair(4, 8), std::pair(4, 20)}) {
+    for (const auto& [f, b, w] : {std::array<std::int64_t, 3>{1000, 1000, 1000},
+                                  std::array<std::int64_t, 3>{1000, 1200, 600}}) {
+      ExpectMakespan(Pipeline("dualpipe-v", p, batches, 2, "cuda"), {f, b, w},
+                     2 * batches * (f + b + w) + (p - 1) * ((f + b + w) + (b + w) - 3 * w - b));
+    }
+  }
+}
+
+// Every stage has as many micro-batches under way as the first one of 1F1B.
+TEST(VShaped, StagesKeepEquallyMuch) {
+  for (const auto& [name, more] : {std::pair("zb-v", 0), std::pair("dualpipe-v", 1)}) {
+    constexpr std::int64_t kStages = 4;
+    for (std::int64_t stage = 0; stage < kStages; ++stage) {
+      std::int64_t under_way = 0;
+      std::int64_t most = 0;
+      for (const Pass& pass : FindSchedule(name)->passes(stage, kStages, 16, 2)) {
+        under_way += pass.forward ? 1 : pass.of_weights ? 0 : -1;
+        most = std::max(most, under_way);
+      }
+      EXPECT_EQ(most, 2 * kStages + more) << name << " " << stage;
+    }
+  }
+}
+
+// The same work as 1F1B; the turn of the V needs no transfer, and both ends share what they may.
+TEST(VShaped, DoesTheWorkOf1f1b) {
+  RandomJobs jobs(23);
+  for (int i = 0; i < 40; ++i) {
+    const Workload w = jobs.Sound([&] {
+      Workload drawn =
+          jobs.Of(std::array{R"("family": "llama")", R"("family": "gpt")",
+                             R"("family": "llama", "tied_embeddings": true)",
+                             R"("family": "qwen3", "experts": 4, "top_k": 2, "mtp_layers": 1)"}
+                      [static_cast<std::size_t>(jobs.OneOf({0, 1, 2, 3}))]);
+      drawn.layout.pp = 2;
+      drawn.global_batch = drawn.micro_batch * drawn.layout.dp * jobs.OneOf({4, 6});
+      jobs.DrawRecomputation(drawn, {"core_attn"});
+      drawn.schedule = jobs.OneOf({0, 1}) == 0 ? "zb-v" : "dualpipe-v";
+      drawn.virtual_stages = 2;
+      CompleteWorkload(drawn);
+      return drawn;
+    });
+    Workload other = w;
+    other.schedule = "1f1b";
+    other.virtual_stages = 1;
+    const auto v = Generate({.workload = w});
+    const auto one = Generate({.workload = other});
+    ASSERT_TRUE(v && one);
+    ASSERT_EQ(v->model_flops, one->model_flops);
+    ASSERT_EQ(v->executed_flops, one->executed_flops);
+    ASSERT_EQ(CountParameters(w), CountParameters(other));
+    std::int64_t parameters = 0;
+    for (const StageMemory& stage : v->memory) {
+      parameters += stage.bytes.parameters;
+    }
+    if (w.layout.tp == 1 && w.layout.ep == 1 && !w.layout.fsdp) {
+      ASSERT_EQ(parameters, v->parameters * SizeOf(w.model.dtype));
+    }
+    const auto sent_bytes = [](const GenerateSummary& of) {
+      std::int64_t sum = 0;
+      for (const TransferRow& row : of.transfers) {
+        sum += row.kind == "send" ? row.sums.bytes : 0;
+      }
+      return sum;
+    };
+    ASSERT_EQ(sent_bytes(*v), 2 * sent_bytes(*one));
+    ASSERT_EQ(std::ranges::count(v->transfers, "embd", &TransferRow::group), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, Schedules,
     testing::Combine(testing::Values(Bubble{"gpipe", 2, 4, 1}, Bubble{"gpipe", 4, 8, 1},
@@ -181,24 +280,29 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Schedule, PassesAreCompleteAndInOrder) {
   for (const PipelineSchedule& schedule : BuiltinSchedules()) {
-    const std::int64_t chunks = schedule.name == "interleaved" ? 3 : 1;
+    const std::int64_t chunks = schedule.name == "interleaved" ? 3 : schedule.v_shaped ? 2 : 1;
     for (std::int64_t stage = 0; stage < 4; ++stage) {
       std::set<std::pair<std::int64_t, std::int64_t>> forward;
       std::set<std::pair<std::int64_t, std::int64_t>> backward;
+      std::set<std::pair<std::int64_t, std::int64_t>> left;
       std::set<std::pair<std::int64_t, std::int64_t>> weights;
       for (const Pass& pass : schedule.passes(stage, 4, 8, chunks)) {
         if (pass.of_weights) {
-          EXPECT_TRUE(backward.contains({pass.chunk, pass.batch}));
+          EXPECT_TRUE(left.contains({pass.chunk, pass.batch}));
           EXPECT_TRUE(weights.insert({pass.chunk, pass.batch}).second);
           continue;
         }
         auto& seen = pass.forward ? forward : backward;
         EXPECT_TRUE(seen.insert({pass.chunk, pass.batch}).second);
         EXPECT_TRUE(pass.forward || forward.contains({pass.chunk, pass.batch}));
+        if (pass.leaves_weights) {
+          left.emplace(pass.chunk, pass.batch);
+        }
       }
       EXPECT_EQ(forward.size(), 8 * chunks);
       EXPECT_EQ(backward, forward);
-      EXPECT_EQ(weights.size(), schedule.splits_backward ? forward.size() : 0);
+      EXPECT_EQ(weights, left);
+      EXPECT_EQ(left.size(), schedule.name.starts_with("zb-") ? forward.size() : left.size());
     }
   }
 }

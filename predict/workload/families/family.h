@@ -16,6 +16,8 @@ namespace reprise {
 struct ModelPart {
   bool first = true, last = true;  // with embedding; with head and loss
   std::int64_t first_layer = 0, layers = 0;
+  // The model's first part, where the same rank has it apart from this one.
+  const Units* first_units = nullptr;
 };
 
 struct ModelFamily {

@@ -8,18 +8,23 @@
 namespace reprise {
 namespace {
 
+Parameter* EmbeddingOf(const Units& first_units) {
+  return dynamic_cast<TokenEmbedding&>(*first_units.front()).tokens();
+}
+
 Units LanguageUnits(const Workload& w, const ModelPart& part, const Place& /*place*/) {
   Units units;
   Parameter* shared = nullptr;
   if (part.first && !w.layers_only) {
     auto embedding = std::make_unique<TokenEmbedding>(w);
-    if (w.model.EmbeddingAtBothEnds() && w.layout.pp == 1) {
-      shared = embedding->tokens();
-    }
     units.push_back(std::move(embedding));
   }
   AddLayers(w, part, units);
   if (part.last && !w.layers_only) {
+    const Units* const first_units = part.first ? &units : part.first_units;
+    if (w.model.EmbeddingAtBothEnds() && first_units != nullptr) {
+      shared = EmbeddingOf(*first_units);
+    }
     units.push_back(std::make_unique<LanguageHead>(w, shared));
   }
   for (const auto& unit : units) {

@@ -54,7 +54,7 @@ Parameter* NewVocabulary(Unit& unit, const Workload& w) {
 
 TokenEmbedding::TokenEmbedding(const Workload& w)
     : Unit("embedding"), tokens_(NewVocabulary(*this, w)) {
-  tokens_->tied = w.model.EmbeddingAtBothEnds() && w.layout.pp > 1;
+  tokens_->tied = w.model.EmbeddingAtBothEnds() && !w.EndsOnOneStage();
   if (!w.model.rotary && !w.model.alibi) {
     positions_ = NewParameter({std::max(w.model.positions, w.model.sequence), w.model.hidden});
     positions_->tp_sum = w.layout.sequence_parallel;

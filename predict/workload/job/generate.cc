@@ -22,6 +22,7 @@
 #include "predict/workload/families/family.h"
 #include "predict/workload/job/program.h"
 #include "predict/workload/parallel/parallelism.h"
+#include "predict/workload/schedule.h"
 
 namespace reprise {
 namespace {
@@ -175,7 +176,7 @@ TraceMetadata HeaderOf(const Workload& w, const Program& program, std::uint64_t 
 std::string SourceText(const Workload& w) {
   const Layout& l = w.layout;
   return fmt::format(
-      "reprise generate {}: tp {} cp {}{} dp {} pp {} ep {}{}{}{}, batch {} of {}, {}{}{}; no "
+      "reprise generate {}: tp {} cp {}{} dp {} pp {} ep {}{}{}{}, batch {} of {}, {}{}; no "
       "times",
       w.name, l.tp, l.cp,
       l.cp > 1 && l.cp_comm_type != ContextComm::kRing ? fmt::format(" by {}", Name(l.cp_comm_type))
@@ -184,8 +185,8 @@ std::string SourceText(const Workload& w) {
       l.shards > 0 ? fmt::format(" fsdp {}", l.shards)
       : l.fsdp     ? " fsdp"
                    : "",
-      l.sequence_parallel ? " sequence parallel" : "", w.global_batch, w.micro_batch, w.schedule,
-      w.virtual_stages > 1 ? fmt::format(":{}", w.virtual_stages) : "",
+      l.sequence_parallel ? " sequence parallel" : "", w.global_batch, w.micro_batch,
+      ScheduleText(w),
       w.lora ? fmt::format(", LoRA {} of {}", w.lora->rank, fmt::join(w.lora->targets, ", ")) : "");
 }
 

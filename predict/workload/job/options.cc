@@ -213,7 +213,9 @@ std::span<const JobOption> AllJobOptions() {
        &F::document_length},
       {"steps", kStep, "steps to write", &F::steps},
       {"schedule", kStep,
-       "gpipe, 1f1b, zb-h1 (zero bubble), or interleaved:V with V chunks a stage", &F::schedule},
+       "gpipe, 1f1b, zb-h1 or zb-v (zero bubble), dualpipe-v, or interleaved:V with V chunks a "
+       "stage",
+       &F::schedule},
       {"recompute", kStep, "activations computed again: none, selective (attention), full (layers)",
        &F::recompute},
       {"recompute-layers", kStep,

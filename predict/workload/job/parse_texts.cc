@@ -16,13 +16,15 @@ namespace reprise {
 Status SetSchedule(const std::string& text, Workload& w) {
   const std::size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);
-  std::int64_t chunks = 1;
+  const PipelineSchedule* const known = FindSchedule(name);
+  std::int64_t chunks = known != nullptr && known->v_shaped ? 2 : 1;
   if (colon != std::string::npos) {
     chunks = ParseNumber<std::int64_t>(std::string_view(text).substr(colon + 1)).value_or(0);
     if (chunks < 1 || name != "interleaved") {
-      return BadInput(fmt::format(
-          "schedule \"{}\": expected gpipe, 1f1b, zb-h1 or interleaved:V with V chunks a stage",
-          text));
+      return BadInput(
+          fmt::format("schedule \"{}\": expected gpipe, 1f1b, zb-h1, zb-v, dualpipe-v or "
+                      "interleaved:V with V chunks a stage",
+                      text));
     }
   }
   REPRISE_TRY(CheckName(BuiltinSchedules(), "schedule", name));

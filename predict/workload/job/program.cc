@@ -29,11 +29,7 @@ Status CheckNodeCount(std::uint64_t nodes) {
 }
 
 Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
-    : workload_(workload),
-      place_(place),
-      out_(emitter),
-      builder_(workload, place, emitter),
-      splits_backward_(FindSchedule(workload.schedule)->splits_backward) {
+    : workload_(workload), place_(place), out_(emitter), builder_(workload, place, emitter) {
   const ModelFamily& family = *FindFamily(workload.model.family);
   const std::vector<std::int64_t> layers = workload.LayersOfChunks();
   for (std::int64_t chunk = 0; chunk < workload.virtual_stages; ++chunk) {
@@ -42,7 +38,8 @@ Program::Program(const Workload& workload, const Place& place, Emitter& emitter)
         .first = number == 0,
         .last = number == LastChunk(),
         .first_layer = std::accumulate(layers.begin(), layers.begin() + number, std::int64_t{0}),
-        .layers = layers[static_cast<std::size_t>(number)]};
+        .layers = layers[static_cast<std::size_t>(number)],
+        .first_units = chunk > 0 && ChunkNumber(0) == 0 ? &chunks_.front() : nullptr};
     chunks_.push_back(family.units(workload, part, place));
     std::int64_t left = workload.recompute_layers > 0 ? workload.recompute_layers : part.layers;
     for (auto& unit : chunks_.back()) {
@@ -99,7 +96,7 @@ Status Program::RunStep() {
     if (pass.forward) {
       InRange(kForwardPass, [&] { Forward(pass); });
     } else {
-      const bool completes = pass.of_weights == splits_backward_;
+      const bool completes = !pass.leaves_weights;
       std::int64_t& of_chunk = left[static_cast<std::size_t>(pass.chunk)];
       of_chunk -= completes ? 1 : 0;
       const bool last = completes && of_chunk == 0;
@@ -137,9 +134,14 @@ Status Program::RunStep() {
 }
 
 std::string Program::GroupOf(bool forward) const {
-  // Two stages are each other's next and previous: their sequences are kept apart.
-  return workload_.layout.pp == 2 && workload_.virtual_stages > 1 && !forward ? "pp_backward"
-                                                                              : "pp";
+  return workload_.DirectionsMeet() && !forward ? "pp_backward" : "pp";
+}
+
+std::string Program::ChannelOf(const char* action, const Pass& pass) const {
+  std::string channel = fmt::format("{} {}", action, pass.forward ? "forward" : "backward");
+  // The chunks of a V send in opposite directions.
+  return pass.chunk > 0 && FindSchedule(workload_.schedule)->v_shaped ? channel + " of chunk 1"
+                                                                      : channel;
 }
 
 bool Program::InParts() const {
@@ -147,8 +149,12 @@ bool Program::InParts() const {
   return l.scatter_gather && l.tp > 1 && !l.sequence_parallel;
 }
 
-void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& whole) {
-  const std::string channel = forward ? "send forward" : "send backward";
+void Program::SendTo(std::int64_t number, const Pass& pass, const TensorDesc& whole) {
+  if (IsOwn(number)) {
+    handed_[{number, pass.batch}] = whole;
+    return;
+  }
+  const std::string channel = ChannelOf("send", pass);
   builder_.Op();
   if (!out_.cuda()) {
     out_.Wait(std::exchange(sends_[channel], {}));
@@ -157,20 +163,23 @@ void Program::SendTo(std::int64_t number, bool forward, const TensorDesc& whole)
   const TensorDesc tensor =
       InParts() ? out_.Part(whole, 0, {whole.elements / workload_.layout.tp}) : whole;
   const Issued issued =
-      builder_.Send(GroupOf(forward), number % workload_.layout.pp, channel, tensor);
+      builder_.Send(GroupOf(pass.forward), StageOfChunk(workload_, number), channel, tensor);
   if (!out_.cuda()) {
     sends_[channel] = issued;
   }
 }
 
-TensorDesc Program::ReceiveFrom(std::int64_t number, bool forward) {
+TensorDesc Program::ReceiveFrom(std::int64_t number, const Pass& pass) {
+  if (IsOwn(number)) {
+    return handed_.extract({ChunkNumber(pass.chunk), pass.batch}).mapped();
+  }
   TensorDesc whole =
       out_.New(workload_.model.dtype, FindFamily(workload_.model.family)->hidden_shape(workload_));
   const TensorDesc tensor =
       InParts() ? out_.New(whole.dtype, {whole.elements / workload_.layout.tp}) : whole;
   builder_.Op();
-  const Issued issued = builder_.Receive(GroupOf(forward), number % workload_.layout.pp,
-                                         forward ? "receive forward" : "receive backward", tensor);
+  const Issued issued = builder_.Receive(GroupOf(pass.forward), StageOfChunk(workload_, number),
+                                         ChannelOf("receive", pass), tensor);
   out_.Wait(issued);
   if (workload_.synchronize) {
     out_.Synchronize(issued);
@@ -186,7 +195,7 @@ Var Program::RunUnit(Unit& unit, const Var& given) {
   Builder& b = builder_;
   const bool in_layer = unit.is_layer;
   const auto after_backward = [this, &unit] {
-    if (unit.has_backward && splits_backward_) {  // its gradients are complete then
+    if (unit.has_backward && builder_.delayed != nullptr) {  // its gradients are complete then
       builder_.Delay([this, &unit] { CallHooks(&Parallelism::after_unit, unit, true); });
     } else if (unit.has_backward) {
       CallHooks(&Parallelism::after_unit, unit, true);
@@ -236,7 +245,7 @@ void Program::Forward(const Pass& pass) {
   const std::int64_t number = ChunkNumber(pass.chunk);
   Var x;
   if (number > 0) {
-    x = builder_.tape->Input(ReceiveFrom(number - 1, true));
+    x = builder_.tape->Input(ReceiveFrom(number - 1, pass));
   } else if (workload_.layers_only) {
     x = builder_.tape->Input(out_.New(workload_.model.dtype,
                                       FindFamily(workload_.model.family)->hidden_shape(workload_)));
@@ -245,7 +254,7 @@ void Program::Forward(const Pass& pass) {
     x = RunUnit(*unit, x);
   }
   if (number < LastChunk()) {
-    SendTo(number + 1, true, x.tensor);
+    SendTo(number + 1, pass, x.tensor);
   }
   flight.result = x;
   flying_[{pass.chunk, pass.batch}] = std::move(flight);
@@ -261,7 +270,7 @@ void Program::Backward(const Pass& pass, bool last) {
   const std::int64_t number = ChunkNumber(pass.chunk);
   TensorDesc gradient;
   if (number < LastChunk()) {
-    gradient = ReceiveFrom(number + 1, false);
+    gradient = ReceiveFrom(number + 1, pass);
   } else {
     builder_.Op("aten::ones_like");
     gradient = out_.New(flight.result.tensor.dtype, flight.result.shape());
@@ -269,13 +278,13 @@ void Program::Backward(const Pass& pass, bool last) {
               Args(flight.result.tensor, kNoValue, kNoValue, kNoValue, false, 1), Args(gradient));
     out_.InPlace("aten::fill_", gradient, 1.0);
   }
-  builder_.delayed = splits_backward_ ? &delayed_[{pass.chunk, pass.batch}] : nullptr;
+  builder_.delayed = pass.leaves_weights ? &delayed_[{pass.chunk, pass.batch}] : nullptr;
   out_.OnAutogradThread(true);
   builder_.tape->Run(flight.result, {gradient, false});
   out_.OnAutogradThread(false);
   builder_.delayed = nullptr;
   if (number > 0) {
-    SendTo(number - 1, false, *builder_.tape->InputGradient());
+    SendTo(number - 1, pass, *builder_.tape->InputGradient());
   } else if (number == LastChunk() && last && !workload_.layers_only) {
     builder_.Op();
     out_.ReadItem(flight.result.tensor);

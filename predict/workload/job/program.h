@@ -39,7 +39,11 @@ class Program {
   using Key = std::pair<std::int64_t, std::int64_t>;  // chunk, micro-batch
 
   [[nodiscard]] std::int64_t ChunkNumber(std::int64_t chunk) const {
-    return chunk * workload_.layout.pp + place_.pp;
+    return NumberOfChunk(workload_, place_.pp, chunk);
+  }
+  // Whether this stage has the chunk of this number, too: nothing travels then.
+  [[nodiscard]] bool IsOwn(std::int64_t chunk_number) const {
+    return StageOfChunk(workload_, chunk_number) == place_.pp;
   }
   [[nodiscard]] std::int64_t LastChunk() const {
     return workload_.layout.pp * workload_.virtual_stages - 1;
@@ -50,9 +54,12 @@ class Program {
   // What the backward pass left to it.
   void ComputeWeights(const Pass& pass, bool last);
   [[nodiscard]] Var RunUnit(Unit& unit, const Var& given);
-  void SendTo(std::int64_t chunk_number, bool forward, const TensorDesc& tensor);
-  [[nodiscard]] TensorDesc ReceiveFrom(std::int64_t chunk_number, bool forward);
+  // To the chunk before or after this one.
+  void SendTo(std::int64_t chunk_number, const Pass& pass, const TensorDesc& tensor);
+  [[nodiscard]] TensorDesc ReceiveFrom(std::int64_t chunk_number, const Pass& pass);
   [[nodiscard]] std::string GroupOf(bool forward) const;
+  // "send forward": transfers of one wait for each other.
+  [[nodiscard]] std::string ChannelOf(const char* action, const Pass& pass) const;
   // Whether hidden states travel in parts.
   [[nodiscard]] bool InParts() const;
   // Calls a hook of every parallelism, in their order.
@@ -68,9 +75,9 @@ class Program {
   std::vector<Units> chunks_;
   std::unique_ptr<ParameterStore> store_;
   std::map<Key, InFlight> flying_;
-  bool splits_backward_;
+  std::map<Key, TensorDesc> handed_;  // by the chunk that takes it
   std::map<Key, std::vector<std::function<void()>>> delayed_;
-  std::map<std::string, Issued> sends_;  // CPU: the last of each direction
+  std::map<std::string, Issued> sends_;  // CPU: the last of each channel
   std::vector<Step> steps_;
   std::vector<Range> ranges_;
 };

@@ -310,6 +310,13 @@ std::string KindOfModel(const ModelShape& m) {
                            : "dense";
 }
 
+bool Workload::EndsOnOneStage() const { return layout.pp == 1 || FindSchedule(schedule)->v_shaped; }
+
+bool Workload::DirectionsMeet() const {
+  return layout.pp > 1 &&
+         (FindSchedule(schedule)->v_shaped || (layout.pp == 2 && virtual_stages > 1));
+}
+
 std::vector<std::int64_t> Workload::LayersOfChunks() const {
   const auto chunks = static_cast<std::size_t>(layout.pp * virtual_stages);
   const std::vector<std::int64_t>& given = layout.layers_per_stage;
@@ -318,7 +325,8 @@ std::vector<std::int64_t> Workload::LayersOfChunks() const {
   }
   std::vector<std::int64_t> layers(chunks, model.layers / static_cast<std::int64_t>(chunks));
   for (std::size_t i = 0; !given.empty() && i < chunks; ++i) {
-    layers[i] = given[i % given.size()] / virtual_stages;
+    const std::int64_t stage = StageOfChunk(*this, static_cast<std::int64_t>(i));
+    layers[i] = given[static_cast<std::size_t>(stage)] / virtual_stages;
   }
   return layers;
 }

@@ -12,11 +12,11 @@ namespace {
 std::vector<GroupRole> PipelineGroups(const Workload& w) {
   std::vector<GroupRole> roles = {
       ByRule(w.layout, "pp", "PIPELINE_MODEL_PARALLEL_GROUP", {kStageAxis})};
-  if (w.layout.pp == 2 && w.virtual_stages > 1) {
+  if (w.DirectionsMeet()) {
     // Both directions between two stages: their transfers are kept apart.
     roles.push_back(ByRule(w.layout, "pp_backward", "PIPELINE_BACKWARD_GROUP", {kStageAxis}));
   }
-  if (w.layout.pp > 1 && w.model.EmbeddingAtBothEnds()) {
+  if (w.model.EmbeddingAtBothEnds() && !w.EndsOnOneStage()) {
     roles.push_back(
         ByRule(w.layout, "embd", "EMBEDDING_GROUP", {kStageAxis}, {0, w.layout.pp - 1}));
   }
