@@ -1,6 +1,10 @@
 #include "predict/rescale/micro_batch_places.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -22,6 +26,34 @@ MicroBatchPlaces::MicroBatchPlaces(const MicroBatches& found, std::int64_t more)
       }
     }
   }
+}
+
+Status MicroBatchPlaces::CheckOrder(const Graph& graph) const {
+  using Alike = std::pair<std::uint32_t, std::int64_t>;  // work, and which of a part's
+  std::map<Alike, Alike> forward_of;
+  for (const std::uint32_t at : order().main) {
+    const std::optional<Occurrence> own = OccurrenceOf(at);
+    const Graph::Index node = order().nodes[at];
+    for (std::size_t k = 0; own && k < graph.deps(node).size(); ++k) {
+      if (graph.reasons(node)[k] != EdgeReason::kFwdBwd) {
+        continue;
+      }
+      const std::uint32_t to = order().main_of[order().place[graph.deps(node)[k]]];
+      if (const std::optional<Occurrence> other = OccurrenceOf(to)) {
+        const Alike forward = {order().work[to], other->offset};
+        const auto [known, is_new] =
+            forward_of.try_emplace({order().work[at], own->offset}, forward);
+        if (!is_new && known->second != forward) {
+          return BadInput(fmt::format(
+              "the passes of a step come in another order at its begin or end than in its middle "
+              "(node {} (\"{}\"), by its forward node {}), as in a pipeline in a V: which of "
+              "their nodes are of one layer is not known",
+              graph.id(node), graph.name(node), graph.id(graph.deps(node)[k])));
+        }
+      }
+    }
+  }
+  return {};
 }
 
 std::optional<std::size_t> MicroBatchPlaces::PartsOf(std::uint32_t place) const {

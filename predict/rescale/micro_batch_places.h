@@ -17,6 +17,11 @@ class MicroBatchPlaces : public Repetition {
   // `found` must outlive it.
   MicroBatchPlaces(const MicroBatches& found, std::int64_t more);
 
+  // Bad input: outside of the parts, passes come in another order than in them (pipelines in a V do
+  // so), by the forward nodes that backward ones name. Nodes counted from there on are of other
+  // layers then.
+  [[nodiscard]] Status CheckOrder(const Graph& graph) const;
+
   [[nodiscard]] std::optional<std::size_t> PartsOf(std::uint32_t place) const override;
 
  private:

@@ -64,6 +64,10 @@ class MicroBatchSet {
       return Refused(one, before, allowed.error());
     }
     const MicroBatchPlaces places(*found, more);
+    const Status in_order = places.CheckOrder(graph);
+    if (!in_order) {
+      return Refused(one, before, in_order.error());
+    }
     auto nodes = RepeatedNodes::Create(graph, places, nullptr, one.rank);
     if (!nodes) {
       return Refused(one, before, nodes.error());

@@ -107,6 +107,10 @@ TEST(Layers, ThatAreNotKnownAreRefused) {
       {{.preset = "llama-small", .options = {{"zero", "0"}, {"pp", "2"}}}, 4, 7, "multiple of 2"},
       {{.preset = "llama-small", .options = {{"zero", "1"}}}, 4, 8, "several layers"},
       {{.preset = "llama-small", .options = {{"fsdp", "on"}}}, 2, 8, "node|at least two layers"},
+      {{.preset = "gpt-small", .options = {{"pp", "2"}, {"schedule", "zb-v"}}},
+       8,
+       12,
+       "differs from layer"},
   };
   for (Refused one : all) {
     SCOPED_TRACE(fmt::format("{}: {} to {}", one.layout.Text(), one.layers, one.after));
