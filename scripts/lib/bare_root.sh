@@ -5,8 +5,8 @@
 # The checkout is mounted at /reprise, with empty build directories (--with-build: at its own path, with its own). The root is removed at the end.
 # Needs the right to mount; installs debootstrap.
 # The bare system, downloaded packages and, while it is used, the root are in ~/.cache/reprise/bare_root (REPRISE_BARE_ROOT_CACHE).
-# PyTorch's library stays in ~/.cache/reprise/pytorch (scripts/pytorch_library), compiled objects in the user's ccache: its keys hold the
-# compiler and every header, so a missing package still fails, and the path, so checkouts share them at /reprise.
+# PyTorch's library stays in ~/.cache/reprise/pytorch (scripts/pytorch_library), compiled objects and kernels in the user's ccache and PoCL
+# cache: their keys hold compilers and every header, so a missing package still fails, and the path, so checkouts share them at /reprise.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 checkout=$PWD
@@ -61,7 +61,7 @@ enter() {
   mount -t proc proc "$root/proc"
   for directory in /dev /sys; do mount --rbind "$directory" "$root$directory"; done
   mount --bind "$cache/archives" "$root/var/cache/apt/archives"
-  for directory in reprise/pytorch ccache; do
+  for directory in reprise/pytorch ccache pocl; do
     mkdir -p "$user_cache/$directory" "$root/root/.cache/$directory"
     mount --bind "$user_cache/$directory" "$root/root/.cache/$directory"
   done
