@@ -49,8 +49,8 @@ struct Command {
 };
 
 LaunchedWork LaunchedWorkOf(std::string_view command, bool replays) {
-  constexpr std::string_view kSharedCommands[] = {"convert", "validate", "stats", "anonymize",
-                                                  "report"};
+  constexpr std::string_view kSharedCommands[] = {"convert",   "validate", "stats",
+                                                  "anonymize", "pack",     "report"};
   if (std::ranges::find(kSharedCommands, command) != std::end(kSharedCommands)) {
     return LaunchedWork::kShared;
   }

@@ -56,11 +56,14 @@ Result<std::string> CheckAnonymized(const PackRequest& request, bool not_anonymi
       request.directory, request.output));
 }
 
-Result<int> RunPack(const PackFlags& flags) {
+Result<int> RunPack(const PackFlags& flags, Processes& processes) {
   const PackRequest& request = flags.request;
   REPRISE_ASSIGN(const std::string unnamed, CheckAnonymized(request, flags.not_anonymized));
   REPRISE_TRY(CreateParents(request.output));
-  REPRISE_ASSIGN(const PackReport report, PackSet(request));
+  REPRISE_ASSIGN(const PackReport report, PackSet(request, processes));
+  if (!processes.first()) {
+    return 0;
+  }
   std::uint64_t unpacked = 0;
   for (const PackagedFile& file : report.manifest.files) {
     unpacked += file.bytes;
@@ -85,7 +88,7 @@ Result<int> RunPack(const PackFlags& flags) {
 
 }  // namespace
 
-CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
+CommandBody RegisterPack(CLI::App& app, const CommandContext& context) {
   auto flags = std::make_shared<PackFlags>();
   PackRequest& request = flags->request;
   app.description("Put a trace set into one file to share");
@@ -97,7 +100,7 @@ CommandBody RegisterPack(CLI::App& app, const CommandContext& /*context*/) {
                "pack a set that `anonymize` did not write, with all its names and times");
   app.add_flag("--force", request.force, "replace an output that exists");
   app.add_flag("--json", flags->json, "machine-readable result on stdout");
-  return [flags] { return RunPack(*flags); };
+  return [&context, flags] { return RunPack(*flags, *context.processes); };
 }
 
 }  // namespace reprise

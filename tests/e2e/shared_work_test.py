@@ -357,6 +357,37 @@ class Killed(SharedTest):
                     self.assertEqual(list(folder.iterdir()), [])
 
 
+class Packs(SharedTest):
+    def test_same_bytes_as_one_process(self):
+        """With a licence of several pieces (converters/share/package/compressed_pieces.h)."""
+        trace = self.convert("gloo_comms/gpt_tp4")
+        licence = self.dir / "LICENCE"
+        licence.write_bytes(b"all rights\n" * 10_000_000)
+        command = ("pack", trace, "-o", "set.reprise", "--not-anonymized", "--licence", licence)
+        alone, said = self.in_folder("alone", *command, ranks=1)
+        for count in (2, 3):
+            folder, shared = self.in_folder(f"of{count}", *command, ranks=count)
+            self.assertEqual(shared.stdout, said.stdout)
+            self.assertEqual(bytes_of(folder), bytes_of(alone))
+        self.run_program("unpack", alone / "set.reprise", "-o", self.dir / "back")
+        self.assertEqual({name: content for name, content in bytes_of(self.dir / "back").items() if name in bytes_of(trace)},
+                         bytes_of(trace))
+        subprocess.run(["tar", "--zstd", "-xf", alone / "set.reprise", "-C", self.dir], check=True)
+        self.assertEqual((self.dir / "LICENCE").read_bytes(), licence.read_bytes())
+
+    def test_errors(self):
+        trace = self.convert("gloo_comms/gpt_tp4")
+        for path in trace.glob("*.3.et"):
+            path.write_bytes(path.read_bytes()[:-100])
+        (trace / "checksums.xxh128").unlink()
+        folder, done = self.in_folder("damaged", "pack", trace, "-o", "set.reprise", "--not-anonymized", ranks=2, expect=BAD_INPUT)
+        self.check_one_error(done, ".3.et")
+        self.assertEqual(list(folder.iterdir()), [])
+        (folder / "set.reprise").write_text("mine")
+        _, done = self.in_folder("damaged", "pack", trace, "-o", "set.reprise", "--not-anonymized", ranks=2, expect=USAGE)
+        self.check_one_error(done, "set.reprise exists")
+
+
 class ByTheFirst(SharedTest):
     """Commands that are not shared: the first process does all of it, once."""
 

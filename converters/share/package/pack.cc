@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "converters/share/anonymize/anonymize.h"
 #include "converters/share/anonymize/keyed_hash.h"
+#include "converters/share/package/compressed_pieces.h"
 #include "core/file_descriptor.h"
 #include "core/input_file.h"
 #include "core/output_kind.h"
@@ -67,20 +69,15 @@ Result<PackagedFile> Describe(const std::string& name, const Content& content) {
 
 class TarWriter {
  public:
-  explicit TarWriter(TemporaryOutput file)
-      : file_(std::move(file)), descriptor_(file_.TakeDescriptor()) {}
+  explicit TarWriter(CompressedPieces& pieces) : pieces_(pieces) {}
 
   Status Open() {
-    // Level 19: levels 15 to 18 give 4 to 15 % more bytes, higher ones under 1 % less, and so do
-    // longer windows (docs/measured.md, "Packages"). Decoders take its window without an option.
-    if (archive_write_set_format_pax_restricted(archive_.get()) != ARCHIVE_OK ||
-        archive_write_add_filter_zstd(archive_.get()) != ARCHIVE_OK ||
-        archive_write_set_filter_option(archive_.get(), "zstd", "compression-level", "19") !=
-            ARCHIVE_OK ||
-        archive_write_open_fd(archive_.get(), descriptor_.get()) != ARCHIVE_OK) {
-      return Failed();
-    }
-    return {};
+    archive_write_set_bytes_in_last_block(archive_.get(), 1);  // no zeros after the tar's own
+    return archive_write_set_format_pax_restricted(archive_.get()) == ARCHIVE_OK &&
+                   archive_write_open(archive_.get(), this, nullptr, AddPiece, nullptr) ==
+                       ARCHIVE_OK
+               ? Status{}
+               : Failed();
   }
 
   // Owner, times and modes are private, and the same in all packages.
@@ -108,21 +105,22 @@ class TarWriter {
                             : BadInput(fmt::format("{}: changed while it was packed", name));
   }
 
-  Status Close() {
-    if (archive_write_close(archive_.get()) != ARCHIVE_OK || !descriptor_.Close()) {
-      return Failed();
-    }
-    return file_.Publish();
-  }
+  Status Close() { return archive_write_close(archive_.get()) == ARCHIVE_OK ? Status{} : Failed(); }
 
  private:
-  tl::unexpected<Error> Failed() {
-    const char* why = archive_error_string(archive_.get());
-    return EnvironmentError(
-        fmt::format("{}: cannot be written: {}", file_.path(), why == nullptr ? "unknown" : why));
+  static la_ssize_t AddPiece(archive* /*of*/, void* self, const void* bytes, std::size_t size) {
+    auto& writer = *static_cast<TarWriter*>(self);
+    writer.added_ = writer.pieces_.Add({static_cast<const char*>(bytes), size});
+    return writer.added_ ? static_cast<la_ssize_t>(size) : -1;
   }
-  TemporaryOutput file_;
-  FileDescriptor descriptor_;
+  Status Failed() {
+    REPRISE_TRY(added_);
+    const char* why = archive_error_string(archive_.get());
+    return EnvironmentError(fmt::format("a tar of the set: {}", why == nullptr ? "unknown" : why));
+  }
+
+  CompressedPieces& pieces_;
+  Status added_;
   std::unique_ptr<archive, decltype(&archive_write_free)> archive_{archive_write_new(),
                                                                    &archive_write_free};
 };
@@ -199,10 +197,14 @@ Status CheckOutput(const PackRequest& request) {
 }
 
 // A set that replay or validate would refuse is not packed.
-Status CheckReadable(const TraceSet& set) {
-  REPRISE_TRY(set.Verify());
-  for (const TraceSet::DistinctRank& one : set.DistinctRanks()) {
-    const ValidationReport report = ValidateFile(one.path);
+Status CheckReadable(const TraceSet& set, const Processes& processes) {
+  if (processes.first()) {
+    REPRISE_TRY(set.Verify());
+  }
+  const std::vector<TraceSet::DistinctRank> ranks = set.DistinctRanks();
+  const ItemRange own = OwnShare(processes, ranks.size());
+  for (std::size_t i = own.begin; i < own.end; ++i) {
+    const ValidationReport report = ValidateFile(ranks[i].path);
     if (!report.errors.empty()) {
       return BadInput(fmt::format("{}; not packed: `reprise validate {}` shows all that is wrong",
                                   report.errors.front(), set.directory));
@@ -211,13 +213,65 @@ Status CheckReadable(const TraceSet& set) {
   return {};
 }
 
+// Each process finds the sums of its share.
+Result<std::vector<PackagedFile>> DescribeAll(const Contents& contents, Processes& processes) {
+  std::vector<PackagedFile> files(contents.size());
+  const auto describe_own = [&]() -> Status {
+    const ItemRange own = OwnShare(processes, contents.size());
+    for (std::size_t i = own.begin; i < own.end; ++i) {
+      REPRISE_ASSIGN(files[i], Describe(contents[i].first, contents[i].second));
+    }
+    return {};
+  };
+  REPRISE_TRY(CompleteShares(processes, describe_own(), files));
+  return files;
+}
+
+Status WriteTar(const Contents& contents, const PackageManifest& manifest,
+                CompressedPieces& pieces) {
+  TarWriter writer(pieces);
+  REPRISE_TRY(writer.Open());
+  const std::string text = ManifestText(manifest);
+  REPRISE_TRY(writer.Add(kManifestFile, text.size(), {.text = text}));
+  for (std::size_t i = 0; i < contents.size(); ++i) {
+    REPRISE_TRY(writer.Add(contents[i].first, manifest.files[i].bytes, contents[i].second));
+  }
+  REPRISE_TRY(writer.Close());
+  return pieces.Finish();
+}
+
+// A process alone writes its frames where they stay; each of several has a file for its own.
+Status WritePackage(const Contents& contents, const PackageManifest& manifest,
+                    const std::string& output, Processes& processes) {
+  REPRISE_ASSIGN(TemporaryOutput file, TemporaryOutput::File(output));
+  FileDescriptor descriptor = file.TakeDescriptor();
+  CompressedPieces pieces(descriptor.get(), file.path(), processes);
+  Status written = WriteTar(contents, manifest, pieces);
+  if (processes.count() == 1) {
+    REPRISE_TRY(written);
+    return descriptor.Close() ? file.Publish()
+                              : EnvironmentError(fmt::format("{}: cannot be written", file.path()));
+  }
+  REPRISE_TRY(processes.Agree(written));
+  std::optional<TemporaryOutput> whole;
+  Result<std::string> path;
+  if (processes.first()) {
+    path = TemporaryOutput::File(output).map([&](TemporaryOutput&& made) {
+      whole = std::move(made);
+      return whole->path();
+    });
+  }
+  REPRISE_ASSIGN(const std::vector<std::string> paths, processes.Exchange(path));
+  REPRISE_TRY(JoinFrames(descriptor.get(), pieces.frame_bytes(), paths.front(), processes));
+  return whole ? whole->Publish() : Status();
+}
+
 }  // namespace
 
-Result<PackReport> PackSet(const PackRequest& request) {
-  std::error_code error;
-  REPRISE_TRY(CheckOutput(request));
+Result<PackReport> PackSet(const PackRequest& request, Processes& processes) {
+  REPRISE_TRY(processes.Agree(processes.first() ? CheckOutput(request) : Status()));
   REPRISE_ASSIGN(const TraceSet set, TraceSet::OpenPresent(request.directory));
-  REPRISE_TRY(CheckReadable(set));
+  REPRISE_TRY(processes.Agree(CheckReadable(set, processes)));
   const Contents contents = ListContents(set, request);
   PackReport report;
   PackageManifest& manifest = report.manifest;
@@ -232,18 +286,10 @@ Result<PackReport> PackSet(const PackRequest& request) {
           "--name), or anonymize the set",
           request.directory, name));
     }
-    REPRISE_ASSIGN(PackagedFile file, Describe(name, content));
-    manifest.files.push_back(std::move(file));
   }
-  REPRISE_ASSIGN(TemporaryOutput file, TemporaryOutput::File(request.output));
-  TarWriter writer(std::move(file));
-  REPRISE_TRY(writer.Open());
-  const std::string text = ManifestText(manifest);
-  REPRISE_TRY(writer.Add(kManifestFile, text.size(), {.text = text}));
-  for (std::size_t i = 0; i < contents.size(); ++i) {
-    REPRISE_TRY(writer.Add(contents[i].first, manifest.files[i].bytes, contents[i].second));
-  }
-  REPRISE_TRY(writer.Close());
+  REPRISE_ASSIGN(manifest.files, DescribeAll(contents, processes));
+  REPRISE_TRY(processes.Agree(WritePackage(contents, manifest, request.output, processes)));
+  std::error_code error;
   report.bytes = fs::file_size(request.output, error);
   report.left_out = LeftOut(request.directory, manifest);
   return report;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "converters/share/package/package_manifest.h"
+#include "core/processes.h"
 #include "core/result.h"
 
 namespace reprise {
@@ -24,9 +25,11 @@ struct PackReport {
   std::vector<std::string> left_out;  // files of the directory that are no part of the set
 };
 
-// Files are read twice: for their sums, and into the archive. Usage error: the output exists. Bad
-// input: no trace set, one that its checksums or `ValidateFile` refuse, or a name in it that no
-// package may have.
-[[nodiscard]] Result<PackReport> PackSet(const PackRequest& request);
+// Files are read twice: for their sums, and into the archive, which threads and `processes`
+// compress side by side; all get the report, and the bytes are the same with any number of them.
+// Usage error: the output exists. Bad input: no trace set, one that its checksums or `ValidateFile`
+// refuse, or a name in it that no package may have.
+[[nodiscard]] Result<PackReport> PackSet(const PackRequest& request,
+                                         Processes& processes = OneProcess());
 
 }  // namespace reprise
