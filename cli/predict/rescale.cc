@@ -90,6 +90,10 @@ void PrintSummary(const std::string& output, const RescaleSummary& s) {
     sizes.push_back(fmt::format("tensor parallelism {} from {}", s.tensor_parallel_after,
                                 s.tensor_parallel_before));
   }
+  if (s.expert_parallel_after != 0) {
+    sizes.push_back(fmt::format("expert parallelism {} from {}, with even routing",
+                                s.expert_parallel_after, s.expert_parallel_before));
+  }
   if (s.data_parallel_after != 0) {
     sizes.push_back(
         fmt::format("data parallelism {} from {}", s.data_parallel_after, s.data_parallel_before));
@@ -111,11 +115,12 @@ Result<int> RunRescale(RescaleFlags& flags) {
   if (request.directory.empty()) {
     return UsageError("give -o, the directory to create");
   }
-  const bool other_ranks = request.data_parallel != 0 || request.tensor_parallel != 0;
+  const bool other_ranks =
+      request.data_parallel != 0 || request.tensor_parallel != 0 || request.expert_parallel != 0;
   if (!other_ranks && request.micro_batches == 0 && request.layers == 0) {
     return UsageError(
-        "give --dp, the number of data-parallel ranks, --tp, that of tensor-parallel "
-        "ones, --micro-batches or --layers");
+        "give --dp, the number of data-parallel ranks, --tp, that of tensor-parallel ones, --ep, "
+        "that of ranks that divide experts, --micro-batches or --layers");
   }
   if (request.kv_heads != 0 && request.tensor_parallel == 0) {
     return UsageError("--kv-heads is of tensor-parallel ranks: give --tp, too");
@@ -136,8 +141,8 @@ Result<int> RunRescale(RescaleFlags& flags) {
   }
   Json json;
   REPRISE_ADD_FIELDS(json, summary, ranks_before, ranks_after, data_parallel_before,
-                     data_parallel_after, tensor_parallel_before, tensor_parallel_after, groups,
-                     classes, nodes_written)
+                     data_parallel_after, tensor_parallel_before, tensor_parallel_after,
+                     expert_parallel_before, expert_parallel_after, groups, classes, nodes_written)
   json["changed"] = Json::object();
   for (const auto& [rule, nodes] : summary.changed) {
     json["changed"][std::string(Name(rule))] = nodes;
@@ -157,8 +162,8 @@ Result<int> RunRescale(RescaleFlags& flags) {
 
 CommandBody RegisterRescale(CLI::App& app, const CommandContext& /*context*/) {
   app.description(
-      "Write a captured or generated trace set with another number of data- or tensor-parallel "
-      "ranks, micro-batches or layers");
+      "Write a captured or generated trace set with another number of data-, tensor- or "
+      "expert-parallel ranks, micro-batches or layers");
   auto flags = std::make_shared<RescaleFlags>();
   RescaleRequest& request = flags->request;
   app.add_option("SET", request.set, "directory of a trace set")->required();
@@ -168,6 +173,10 @@ CommandBody RegisterRescale(CLI::App& app, const CommandContext& /*context*/) {
       ->check(Positive());
   app.add_option("--tp", request.tensor_parallel,
                  "tensor-parallel ranks: matrices, heads and vocabulary are divided among as many")
+      ->check(Positive());
+  app.add_option("--ep", request.expert_parallel,
+                 "expert-parallel ranks, among as many data-parallel ones: experts are divided "
+                 "among as many, with even routing")
       ->check(Positive());
   app.add_option("--kv-heads", request.kv_heads,
                  "the model's heads of keys and values, for --tp of a set without a backward pass "

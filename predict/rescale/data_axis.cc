@@ -103,6 +103,13 @@ WidenedMesh::WidenedMesh(const RankMesh& mesh, std::size_t axis, std::int64_t si
   after_.sizes[axis] = size;
 }
 
+WidenedMesh::WidenedMesh(const RankMesh& mesh, std::size_t axis, std::int64_t size,
+                         std::size_t other, std::int64_t other_size)
+    : WidenedMesh(mesh, axis, size) {
+  after_.sizes[other] = other_size;
+  other_axis_ = other;
+}
+
 std::int32_t WidenedMesh::world_size() const {
   return static_cast<std::int32_t>(std::accumulate(after_.sizes.begin(), after_.sizes.end(),
                                                    std::int64_t{1}, std::multiplies<>()));
@@ -110,6 +117,9 @@ std::int32_t WidenedMesh::world_size() const {
 
 std::int32_t WidenedMesh::SourceOf(std::int32_t rank,
                                    const std::optional<std::int64_t>& replica) const {
+  if (other_axis_) {
+    return rank;
+  }
   const std::int64_t stride = before_.StrideOf(axis_);
   const std::int64_t inner = rank % stride;
   const std::int64_t own = rank / stride % after_.sizes[axis_];
@@ -130,6 +140,10 @@ std::int64_t WidenedMesh::ReplicaAt(const MeshRole& role, std::int64_t position)
 }
 
 std::int64_t WidenedMesh::PositionAfter(const MeshRole& role, std::int64_t position) const {
+  if (other_axis_) {
+    const bool as_large = before_.GroupSize(role) == after_.GroupSize(role);
+    return as_large || position == 0 ? position : -1;
+  }
   Digits digits(before_, role, position);
   for (std::size_t i = 0; i < role.axes.size(); ++i) {
     if (role.axes[i] == axis_) {

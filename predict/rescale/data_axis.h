@@ -35,27 +35,33 @@ struct DataAxis {
 class WidenedMesh {
  public:
   WidenedMesh(const RankMesh& mesh, std::size_t axis, std::int64_t size);
+  // As many ranks: another axis, next to it, is as many times smaller or larger.
+  WidenedMesh(const RankMesh& mesh, std::size_t axis, std::int64_t size, std::size_t other,
+              std::int64_t other_size);
 
   [[nodiscard]] const RankMesh& before() const { return before_; }
   [[nodiscard]] const RankMesh& after() const { return after_; }
   [[nodiscard]] std::size_t axis() const { return axis_; }
   [[nodiscard]] std::int32_t world_size() const;
   // The captured rank that a rank of the result repeats: captured replicas come in turn, or it is
-  // always the same one.
+  // always the same one. With as many ranks each repeats itself.
   [[nodiscard]] std::int32_t SourceOf(std::int32_t rank,
                                       const std::optional<std::int64_t>& replica) const;
   // Of a member of a group that lies along `axes`: its position in the widened group. -1: that
-  // replica is gone.
+  // replica is gone, or its place follows from no position.
   [[nodiscard]] std::int64_t PositionAfter(const MeshRole& role, std::int64_t position) const;
   // Its place on the widened axis; 0 if the group does not lie along it.
   [[nodiscard]] std::int64_t ReplicaAt(const MeshRole& role, std::int64_t position) const;
   // Its position in what remains of the group without that axis.
   [[nodiscard]] std::int64_t PositionWithout(const MeshRole& role, std::int64_t position) const;
   [[nodiscard]] bool Widens(const MeshRole& role) const;
+  // The axis that changes, too; nothing: none.
+  [[nodiscard]] const std::optional<std::size_t>& other_axis() const { return other_axis_; }
 
  private:
   RankMesh before_, after_;
   std::size_t axis_;
+  std::optional<std::size_t> other_axis_;
 };
 
 }  // namespace reprise

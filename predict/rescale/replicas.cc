@@ -15,6 +15,7 @@
 #include "et_schema/io.h"
 #include "et_schema/trace_set.h"
 #include "predict/rescale/data_axis.h"
+#include "predict/rescale/expert_axes.h"
 #include "predict/rescale/rank_mesh.h"
 #include "predict/rescale/rank_sources.h"
 #include "predict/rescale/rescaled_nodes.h"
@@ -59,7 +60,14 @@ class Replicas {
 
   [[nodiscard]] bool of_data() const { return kind_ == GroupKind::kData; }
   [[nodiscard]] std::int64_t asked() const {
-    return of_data() ? request_.data_parallel : request_.tensor_parallel;
+    return of_data()                     ? request_.data_parallel
+           : kind_ == GroupKind::kExpert ? request_.expert_parallel
+                                         : request_.tensor_parallel;
+  }
+  [[nodiscard]] std::int64_t before() const {
+    return of_data()                     ? summary_.data_parallel_before
+           : kind_ == GroupKind::kExpert ? summary_.expert_parallel_before
+                                         : summary_.tensor_parallel_before;
   }
   // "--dp 8"
   [[nodiscard]] std::string Option() const { return fmt::format("--{} {}", Name(kind_), asked()); }
@@ -98,11 +106,23 @@ class Replicas {
     return WidenedMesh(mesh, axis, asked());
   }
 
+  Result<WidenedMesh> ExchangeExperts(const RankMesh& mesh, const std::vector<GroupKind>& kinds) {
+    REPRISE_ASSIGN(const ExpertAxes axes, FindExpertAxes(mesh, kinds, job_.kinds.back()));
+    summary_.expert_parallel_before = mesh.sizes[axes.experts];
+    summary_.expert_parallel_after = asked();
+    return WidenExperts(mesh, axes, asked());
+  }
+  Result<WidenedMesh> Widen(const RankMesh& mesh, const std::vector<GroupKind>& kinds) {
+    return of_data()                     ? WidenData(mesh, kinds)
+           : kind_ == GroupKind::kExpert ? ExchangeExperts(mesh, kinds)
+                                         : WidenTensors(mesh, kinds);
+  }
+
   Status FindAxis() {
     const std::vector<JobRole> named(job_.roles.begin(), job_.roles.end() - 1);
     REPRISE_ASSIGN(const RankMesh mesh, FindMesh(set_.world_size, named));
     const std::vector<GroupKind> kinds(job_.kinds.begin(), job_.kinds.end() - 1);
-    auto widened = of_data() ? WidenData(mesh, kinds) : WidenTensors(mesh, kinds);
+    auto widened = Widen(mesh, kinds);
     if (!widened) {
       Error error = widened.error();
       if (error.kind == ErrorKind::kBadInput) {
@@ -204,9 +224,7 @@ class Replicas {
   }
 
   [[nodiscard]] TraceMetadata HeaderOf(TraceMetadata header, std::int32_t rank) const {
-    header.source +=
-        fmt::format("; rescaled: {} {} for {}", Name(kind_), asked(),
-                    of_data() ? summary_.data_parallel_before : summary_.tensor_parallel_before);
+    header.source += fmt::format("; rescaled: {} {} for {}", Name(kind_), asked(), before());
     header.rank = rank;
     header.world_size = static_cast<std::int32_t>(summary_.ranks_after);
     header.groups.clear();

@@ -59,6 +59,9 @@ class Rescaling {
     if (request_.tensor_parallel != 0) {
       changes.push_back(&Rescaling::ChangeTensorRanks);
     }
+    if (request_.expert_parallel != 0) {
+      changes.push_back(&Rescaling::ChangeExpertRanks);
+    }
     if (request_.data_parallel != 0) {
       changes.push_back(&Rescaling::ChangeReplicas);
     }
@@ -113,6 +116,9 @@ class Rescaling {
   Status ChangeTensorRanks(const TraceSet& set, const std::string& directory) {
     return ChangeRanks(set, GroupKind::kTensor, directory);
   }
+  Status ChangeExpertRanks(const TraceSet& set, const std::string& directory) {
+    return ChangeRanks(set, GroupKind::kExpert, directory);
+  }
   Status ChangeReplicas(const TraceSet& set, const std::string& directory) {
     return ChangeRanks(set, GroupKind::kData, directory);
   }
@@ -136,6 +142,11 @@ class Rescaling {
     if (request_.tensor_parallel != 0) {
       json["tensor_parallel"] = {{"from", summary_.tensor_parallel_before},
                                  {"to", summary_.tensor_parallel_after}};
+    }
+    if (request_.expert_parallel != 0) {
+      json["expert_parallel"] = {{"from", summary_.expert_parallel_before},
+                                 {"to", summary_.expert_parallel_after}};
+      json["routing"] = "even";  // as it was: every expert gets as many tokens
     }
     if (!summary_.source_ranks.empty()) {
       json["source_ranks"] = summary_.source_ranks;

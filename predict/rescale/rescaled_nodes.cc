@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace reprise {
@@ -69,6 +70,11 @@ RescaledNodes::RescaledNodes(RescaledRoles& roles, std::int32_t rank, bool folde
     divided_.emplace(
         DividedAmong{roles_.mesh.before().sizes[axis], roles_.mesh.after().sizes[axis]},
         roles_.kv_heads);
+  } else if (of_experts()) {
+    const RankMesh &from = roles_.mesh.before(), &to = roles_.mesh.after();
+    const std::size_t axis = roles_.mesh.axis(), replicas = *roles_.mesh.other_axis();
+    divided_.emplace(DividedAmong{from.sizes[axis], to.sizes[axis]},
+                     DividedAmong{from.sizes[replicas], to.sizes[replicas]});
   }
 }
 
@@ -80,22 +86,27 @@ Status RescaledNodes::EndMeasure() {
   return {};
 }
 
-Status RescaledNodes::Measure(const Node& node) {
-  if (divided_) {
-    bool among = false;
-    if (node.comm) {
-      REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
-      among = roles_.SizeBefore(role) != roles_.SizeAfter(role);
-    }
-    divided_->Collect(node, among);
-    return {};
+Result<AmongWhom> RescaledNodes::WhomOf(const Node& node) const {
+  REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
+  if (roles_.SizeBefore(role) == roles_.SizeAfter(role)) {
+    return AmongWhom::kOthers;
   }
-  if (!node.comm) {
-    shards_.Measure(node, std::nullopt);
-    return {};
+  if (!of_experts()) {
+    return AmongWhom::kDividing;
   }
-  REPRISE_ASSIGN(const std::optional<DividedAmong> division, DivisionOf(node));
-  shards_.Measure(node, division);
+  const std::vector<std::size_t>& axes = roles_.places[role].axes;
+  if (std::ranges::find(axes, roles_.mesh.axis()) == axes.end()) {
+    return AmongWhom::kReplicas;
+  }
+  if (axes.size() > 1) {
+    return CannotRescale(node,
+                         "its group has expert-parallel ranks and others, as with tensor "
+                         "parallelism of experts' own: what it would move is not known");
+  }
+  return AmongWhom::kDividing;
+}
+
+Status RescaledNodes::MeasureSum(const Node& node) {
   REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
   if (IsReduction(node.comm->kind) && roles_.SizeBefore(role) != roles_.SizeAfter(role)) {
     for (const ValueList* const values : {&node.inputs, &node.outputs}) {
@@ -106,6 +117,27 @@ Status RescaledNodes::Measure(const Node& node) {
     }
   }
   return {};
+}
+
+Status RescaledNodes::Measure(const Node& node) {
+  if (divided_) {
+    AmongWhom whom = AmongWhom::kOthers;
+    DividedAmong group;
+    if (node.comm) {
+      REPRISE_ASSIGN(whom, WhomOf(node));
+      REPRISE_ASSIGN(const std::size_t role, roles_.RoleOf(node));
+      group = {roles_.SizeBefore(role), roles_.SizeAfter(role)};
+    }
+    divided_->Collect(node, whom, group);
+    return whom == AmongWhom::kReplicas ? MeasureSum(node) : Status{};
+  }
+  if (!node.comm) {
+    shards_.Measure(node, std::nullopt);
+    return {};
+  }
+  REPRISE_ASSIGN(const std::optional<DividedAmong> division, DivisionOf(node));
+  shards_.Measure(node, division);
+  return MeasureSum(node);
 }
 
 Result<std::int64_t> RescaledNodes::PositionOf(const Node& node, std::size_t role,
@@ -127,11 +159,13 @@ Status RescaledNodes::ChangePeer(const Node& node, std::size_t role, CommSpec& s
   REPRISE_ASSIGN(const std::int64_t peer, PositionOf(node, role, spec.peer));
   const WidenedMesh& mesh = roles_.mesh;
   const MeshRole& place = roles_.places[role];
-  if (!mesh.Widens(place)) {
+  const bool as_large = roles_.SizeBefore(role) == roles_.SizeAfter(role);
+  if (mesh.other_axis() ? as_large : !mesh.Widens(place)) {
     spec.peer = static_cast<std::int32_t>(peer);
     return {};
   }
-  if (mesh.ReplicaAt(place, peer) != mesh.before().PlaceOf(rank_, mesh.axis())) {
+  if (mesh.other_axis() ||
+      mesh.ReplicaAt(place, peer) != mesh.before().PlaceOf(rank_, mesh.axis())) {
     return CannotRescale(node,
                          "it goes to another rank of those that there would be more or fewer of: "
                          "to which one is not known");
@@ -239,10 +273,46 @@ Status RescaledNodes::ChangeTransfer(Node& node, const Node& before, bool& chang
   const bool by_member = spec.kind == CommKind::kAllToAll || spec.kind == CommKind::kGather ||
                          spec.kind == CommKind::kScatter || !spec.in_splits.empty() ||
                          !spec.out_splits.empty();
+  if (of_experts() && spec.kind == CommKind::kAllToAll) {
+    return ChangeExchange(node, roles_.SizeAfter(role), spec);
+  }
   if (by_member) {
     return CannotRescale(node,
                          "it has a part for each member of its group: those of other members "
                          "are not in the set");
+  }
+  return {};
+}
+
+// Even ones alone are left here (ExpertSeeds::Check).
+Status RescaledNodes::ChangeExchange(const Node& node, std::int64_t members, CommSpec& spec) {
+  for (std::vector<std::int64_t>* const splits : {&spec.in_splits, &spec.out_splits}) {
+    const std::int64_t elements = std::accumulate(splits->begin(), splits->end(), std::int64_t{0});
+    if (elements % members != 0) {
+      return CannotRescale(
+          node, fmt::format("{} elements are no equal parts for {} members", elements, members));
+    }
+    if (!splits->empty()) {
+      splits->assign(static_cast<std::size_t>(members), elements / members);
+    }
+  }
+  return {};
+}
+
+Status RescaledNodes::CheckReplicaSum(const Node& node, const Node& before) const {
+  const CommSpec& spec = *before.comm;
+  if (spec.op == ReduceOp::kMax || spec.op == ReduceOp::kMin) {
+    return {};  // one number of each tensor
+  }
+  const RankMesh &from = roles_.mesh.before(), &to = roles_.mesh.after();
+  const std::int64_t ranks = from.sizes[roles_.mesh.axis()];
+  const std::int64_t ranks_after = to.sizes[roles_.mesh.axis()];
+  const std::int64_t whole = std::max(spec.in_bytes, spec.out_bytes);
+  const std::int64_t whole_after = std::max(node.comm->in_bytes, node.comm->out_bytes);
+  if (whole_after * ranks_after != whole * ranks) {
+    return CannotRescale(node,
+                         "it is among ranks that hold the same experts, but not of tensors that "
+                         "expert-parallel ranks divide: what it would move is not known");
   }
   return {};
 }
@@ -287,9 +357,13 @@ Result<Rescaled> RescaledNodes::Change(Node& node) {
   if (node.comm) {
     bool of_group = false;
     REPRISE_TRY(ChangeTransfer(node, before, of_group));
+    if (of_experts()) {
+      REPRISE_ASSIGN(const AmongWhom whom, WhomOf(before));
+      REPRISE_TRY(whom == AmongWhom::kReplicas ? CheckReplicaSum(node, before) : Status{});
+    }
     return of_group ? Rescaled::kGroup : changed ? Rescaled::kShard : Rescaled::kNo;
   }
-  const bool mean = !divided_ && ChangeMean(node);
+  const bool mean = (!divided_ || of_experts()) && ChangeMean(node);
   return changed ? Rescaled::kShard : mean ? Rescaled::kMean : Rescaled::kNo;
 }
 

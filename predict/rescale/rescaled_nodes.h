@@ -1,4 +1,4 @@
-// A rank's nodes as they are with another number of data- or tensor-parallel ranks.
+// A rank's nodes as they are with another number of data-, tensor- or expert-parallel ranks.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct RescaledRoles {
   std::vector<MeshRole> places;              // parallel to it
   std::map<std::string, std::size_t> by_id;  // of groups, or of roles in a folded set
   WidenedMesh mesh;
-  GroupKind kind = GroupKind::kData;  // of the axis that changes: data or tensor
+  GroupKind kind = GroupKind::kData;  // of the axis that changes: data, tensor or expert
   std::int64_t kv_heads = 0;          // as RescaleRequest has it
   // By role: whether its members divide buffers among them.
   std::vector<bool> divides;
@@ -61,6 +61,15 @@ class RescaledNodes {
   [[nodiscard]] Result<Rescaled> Change(Node& node);
 
  private:
+  // Of a transfer: whom its group has, where tensors or experts are divided.
+  [[nodiscard]] Result<AmongWhom> WhomOf(const Node& node) const;
+  [[nodiscard]] Status MeasureSum(const Node& node);
+  [[nodiscard]] bool of_experts() const { return roles_.kind == GroupKind::kExpert; }
+  // Parts for other members of an even exchange.
+  [[nodiscard]] static Status ChangeExchange(const Node& node, std::int64_t members,
+                                             CommSpec& spec);
+  // The sums of experts' gradients are of those that ranks divide.
+  [[nodiscard]] Status CheckReplicaSum(const Node& node, const Node& before) const;
   [[nodiscard]] Result<std::optional<DividedAmong>> DivisionOf(const Node& node) const;
   // `before`: the node with its tensors as they were.
   [[nodiscard]] Status ChangeTransfer(Node& node, const Node& before, bool& changed);
@@ -79,7 +88,7 @@ class RescaledNodes {
   std::int32_t rank_;
   bool folded_;
   ShardedTensors shards_;                                  // of data-parallel ranks
-  std::optional<DividedTensors> divided_;                  // of tensor-parallel ones
+  std::optional<DividedTensors> divided_;                  // of tensor- or expert-parallel ones
   std::unordered_map<std::int64_t, DividedAmong> summed_;  // storages of sums over replicas
 };
 

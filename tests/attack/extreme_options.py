@@ -28,7 +28,8 @@ SOUND = {
     "reprise rescale": [{"SET": "replicas", "--dp": "4", "--output": "out"},
                         {"SET": "pipeline", "--micro-batches": "6", "--output": "out"},
                         {"SET": "layers", "--layers": "8", "--output": "out"},
-                        {"SET": "tensors", "--tp": "4", "--kv-heads": "8", "--output": "out"}],
+                        {"SET": "tensors", "--tp": "4", "--kv-heads": "8", "--output": "out"},
+                        {"SET": "experts", "--ep": "4", "--output": "out"}],
     "reprise transform": [{"SET": "set", "--rule": "class=gemm => scale 0.5", "--output": "out"}],
     "reprise validate": [{"SET": "set"}],
     "reprise stats": [{"SET": "set"}],
@@ -120,6 +121,7 @@ def make_inputs(program, folder):
                     ["convert", child.ROOT / "traces/gloo_comms/gpt_pp2_micro4", "-o", "pipeline"],
                     ["convert", child.ROOT / "traces/gloo/gpt_layers2", "-o", "layers"],
                     ["convert", child.ROOT / "traces/gloo_comms/gpt_tp2", "-o", "tensors"],
+                    ["generate", "qwen3-moe-small", "--dp", "8", "--ep", "2", "--global-batch", "8", "--micro-batch", "1", "-o", "experts"],
                     ["simulate", "set", "--machine", "recorded", "-o", "run"],
                     ["convert", child.ROOT / "traces/h100/resnet50", "-o", "gpu"], ["monitor", "-o", "monitored", "--duration", "0.2"],
                     ["pack", "set", "-o", "set.reprise", "--not-anonymized"]):

@@ -322,6 +322,33 @@ class Rescale(program.ProgramTest):
             self.run_program("validate", rescaled)
             self.assertEqual([one["ranks"] for one in json.loads((rescaled / "ranks.json").read_text())["classes"]], [["0-7"]])
 
+    def test_expert_ranks_are_those_generated_in_that_number(self):
+        """The same job generated with two and with four expert-parallel ranks."""
+        made = {}
+        for ep in 2, 4:
+            made[ep] = self.dir / f"ep{ep}"
+            self.run_program("generate", "qwen3-moe-small", "--dp", 8, "--ep", ep, "--global-batch", 8, "--micro-batch", 1, "-o", made[ep])
+        for before, after in ((2, 4), (4, 2)):
+            with self.subTest(before):
+                rescaled = self.dir / f"to{after}"
+                done = self.run_program("rescale", made[before], "--ep", after, "-o", rescaled).stdout
+                self.assertIn(f"expert parallelism {after} from {before}, with even routing: 8 ranks", done)
+                self.run_program("validate", rescaled)
+                got, expected = self.rank(rescaled, 0), self.rank(made[after], 0)
+                self.assertEqual(got[:2], expected[:2])
+                self.assertGreater(min(got[2]["group"], got[2]["shard"]), 0)
+                manifest = json.loads((rescaled / "rescaled.json").read_text())
+                self.assertEqual(manifest["expert_parallel"], {"from": before, "to": after})
+                self.assertEqual(manifest["routing"], "even")
+
+        def refused(trace, ep, code=BAD_INPUT):
+            return self.run_program("rescale", trace, "--ep", ep, "-o", self.dir / "refused", expect=code).stderr
+
+        self.assertIn("does not divide the 8 ranks that share experts; give 4", refused(made[2], 3))
+        self.assertIn("as many expert-parallel ranks already", refused(made[2], 2, USAGE))
+        self.assertIn("all ranks of the job divide its experts", refused(self.convert("gloo_comms/moe_ep4"), 2))
+        self.assertFalse((self.dir / "refused").exists())
+
     def test_what_is_refused(self):
         ddp = self.convert("gloo/gpt_ddp4")
         self.assertIn("the set itself", self.rescale(ddp, 8, name=ddp.name, expect=USAGE))

@@ -31,6 +31,8 @@ struct GeneratedJob {
   // 0: those of the preset.
   std::int64_t layers = 0;
   std::int64_t heads = 0, kv_heads = 0, tp = 0;
+  std::int64_t experts = 0;
+  bool grouped_experts = false, separate_experts = false;
   std::int64_t micro_batch = 1;  // samples
 
   [[nodiscard]] std::string Text() const {
@@ -66,6 +68,10 @@ inline bool MakeSet(const GeneratedJob& layout, std::int64_t dp, std::int64_t mi
   model.layers = layout.layers > 0 ? layout.layers : model.layers;
   model.heads = layout.heads > 0 ? layout.heads : model.heads;
   model.kv_heads = layout.kv_heads > 0 ? layout.kv_heads : model.kv_heads;
+  if (model.experts > 0) {
+    model.experts = layout.experts > 0 ? layout.experts : model.experts;
+    model.grouped_experts = layout.grouped_experts && !layout.separate_experts;
+  }
   workload->layout.tp = layout.tp > 0 ? layout.tp : workload->layout.tp;
   const GenerateRequest request{.workload = *workload, .directory = directory, .costs = AddCosts};
   const auto made = Generate(request);

@@ -120,6 +120,20 @@ void ChangeIfEqual(Node& node, std::size_t at, std::int64_t before, std::int64_t
   }
 }
 
+// How often each dimension comes, of as many dimensions before and after.
+void ChangeRepeats(Node& node, const TensorChange& x, const TensorChange& y) {
+  ValueList* const list = node.inputs.size() > 1 ? ListOfIntegersIn(node.inputs[1]) : nullptr;
+  const std::size_t dims = y.after->shape.size();
+  if (list == nullptr || list->size() != dims || x.after->shape.size() != dims) {
+    return;
+  }
+  for (std::size_t i = 0; i < dims; ++i) {
+    if (x.after->shape[i] > 0) {
+      IntegerAt(*list, i) = y.after->shape[i] / x.after->shape[i];
+    }
+  }
+}
+
 }  // namespace
 
 void ChangeSizesAmongArguments(Node& node, const ValueList& inputs, const ValueList& outputs) {
@@ -154,6 +168,8 @@ void ChangeSizesAmongArguments(Node& node, const ValueList& inputs, const ValueL
   } else if (name == "aten::chunk" || name == "aten::tensor_split") {
     ChangeIfEqual(node, 1, static_cast<std::int64_t>(TensorsIn(outputs).size()),
                   static_cast<std::int64_t>(TensorsIn(node.outputs).size()));
+  } else if (name == "aten::repeat") {
+    ChangeRepeats(node, x, y);
   } else if (name == "aten::as_strided") {
     ChangeIfEqual(node, 3, y.before->offset, y.after->offset);
   } else if (name.starts_with("aten::embedding") && name.ends_with("backward") &&

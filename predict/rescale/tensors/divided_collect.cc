@@ -116,7 +116,8 @@ void DividedTensors::Write(const Node& node, const SameDimensions& same,
   written_.push_back(std::move(written));
 }
 
-void DividedTensors::Collect(const Node& node, bool among) {
+void DividedTensors::Collect(const Node& node, AmongWhom whom, const DividedAmong& group) {
+  const bool among = whom == AmongWhom::kDividing;
   for (const ValueList* const values : {&node.inputs, &node.outputs}) {
     ForEachTensor(*values, [this](const TensorDesc& tensor) {
       if (HasStorage(tensor)) {
@@ -126,25 +127,30 @@ void DividedTensors::Collect(const Node& node, bool among) {
   }
   const bool parts = among && (node.comm->kind == CommKind::kAllGather ||
                                node.comm->kind == CommKind::kReduceScatter);
-  if (among && IsReduction(node.comm->kind)) {
-    SeedSums(node);
+  if (!experts_) {
+    if (among && IsReduction(node.comm->kind)) {
+      SeedSums(node);
+    }
+    if (parts) {
+      FindWholes(node);
+    }
+    lists_.Collect(node);
   }
-  if (parts) {
-    FindWholes(node);
-  }
-  lists_.Collect(node);
   const bool shares =
       node.comm && !among &&
       (node.comm->kind == CommKind::kAllGather || node.comm->kind == CommKind::kReduceScatter);
   if (shares) {
     const bool gathers = node.comm->kind == CommKind::kAllGather;
-    ForEachTensor(gathers ? node.inputs : node.outputs, [this](const TensorDesc& tensor) {
+    ForEachTensor(gathers ? node.inputs : node.outputs, [&](const TensorDesc& tensor) {
       if (const auto place = PlaceOf(tensor, 0)) {
-        shares_.push_back(*place);
+        shares_.push_back({*place, group});
       }
     });
   }
   const OpCall call{OperatorOf(node), node.inputs, node.outputs};
+  if (experts_) {
+    experts_->Collect(node, call, among);
+  }
   const SameDimensions same = parts ? SameDimensions() : SameDimensionsOf(node, call);
   const std::size_t op = NumberOfOp(call.name);
   std::optional<std::size_t> summed;
@@ -163,6 +169,9 @@ void DividedTensors::Collect(const Node& node, bool among) {
     }
     if (same.summed == i) {
       summed = related_.size();
+    }
+    if (same.groups == i && experts_) {
+      seeds_.insert(related_.size());
     }
     if (std::ranges::find(same.whole, i) != same.whole.end()) {
       whole_.push_back(related_.size());
@@ -184,7 +193,7 @@ void DividedTensors::Collect(const Node& node, bool among) {
   }
   CollectHeads(node, same, op);
   RelateTable(call, node.id, op);
-  if (!same.known) {
+  if (!same.known && !(experts_ && (same.groups || same.rows_by_numbers))) {
     Related tensors{{}, node.id, op};
     for (const ValueList* const values : {&node.inputs, &node.outputs}) {
       ForEachTensor(*values, [&](const TensorDesc& tensor) {

@@ -268,9 +268,10 @@ Status DividedTensors::CheckOnes(const Related& related) const {
       const Place& place = related.places[i];
       return BadInput(fmt::format(
           "node {} ({}): dimension {} of a tensor [{}] counts one head of each rank, or not: what "
-          "it is at {} tensor-parallel ranks is not known",
+          "it is at {} {} ranks is not known",
           related.node, ops_[related.op], place.dim,
-          fmt::join(storages_.at(place.storage).ShapeOf(place.tensor), ", "), division_.to));
+          fmt::join(storages_.at(place.storage).ShapeOf(place.tensor), ", "), division_.to,
+          Ranks()));
     }
   }
   return {};

@@ -62,15 +62,20 @@ void DividedLayout::EndAdding() {
     }
   }
   if (!apart) {
-    cells_ = {{.begin = 0, .end = extent_}};
-    std::ranges::for_each(views_, [](View& view) { view.cell = 0; });
+    JoinCells();
   }
 }
 
-void DividedLayout::SetShare(std::size_t tensor) {
+void DividedLayout::JoinCells() {
+  cells_ = {{.begin = 0, .end = extent_}};
+  std::ranges::for_each(views_, [](View& view) { view.cell = 0; });
+}
+
+void DividedLayout::SetShare(std::size_t tensor, const DividedAmong& ranks) {
   View& view = views_[tensor];
   if (view.shape.size() == 1 && view.shape[0] < extent_) {
     view.share = true;
+    view.sharing = ranks;
     view.cell = -1;
   }
 }
@@ -128,7 +133,12 @@ bool DividedLayout::IsOfRanks(std::size_t tensor, std::size_t dim) const {
   }
   const Marks& marks = cells_[static_cast<std::size_t>(view.cell)].marks;
   const Mark own{view.strides[dim] * view.shape[dim], view.strides[dim]};
-  return view.shape[dim] > 1 && std::ranges::find(marks, own) != marks.end();
+  return view.shape[dim] > 1 && HasPartsLike(marks, own);
+}
+
+bool DividedLayout::HasPartsLike(const Marks& marks, const Mark& mark) {
+  return std::ranges::any_of(
+      marks, [&mark](const Mark& one) { return one.end == mark.end && one.part == mark.part; });
 }
 
 bool DividedLayout::HasDivided() const {
@@ -162,7 +172,7 @@ void DividedLayout::PlaceRanks(std::size_t tensor, std::size_t dim) {
   }
   Marks& marks = cells_[static_cast<std::size_t>(view.cell)].marks;
   const Mark mark{view.strides[dim] * view.shape[dim], view.strides[dim]};
-  if (std::ranges::find(marks, mark) == marks.end()) {
+  if (!HasPartsLike(marks, mark)) {
     marks.push_back(mark);
     std::ranges::sort(marks);
   }

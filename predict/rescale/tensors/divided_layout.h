@@ -25,6 +25,9 @@ class DividedLayout {
   // Of a tensor with the same offset, shape and strides: the same number.
   std::size_t Add(const TensorDesc& tensor);
   void EndAdding();
+  // All tensors show one another's elements.
+  void JoinCells();
+  [[nodiscard]] std::size_t size() const { return views_.size(); }
 
   [[nodiscard]] const std::vector<std::int64_t>& ShapeOf(std::size_t tensor) const {
     return views_[tensor].shape;
@@ -53,7 +56,8 @@ class DividedLayout {
   [[nodiscard]] bool IsOfRanks(std::size_t tensor, std::size_t dim) const;
   [[nodiscard]] bool HasDivided() const;
   // A tensor of one dimension that is a rank's equal share of the buffer, wherever its tensors end.
-  void SetShare(std::size_t tensor);
+  // `ranks`: that share it, before and after.
+  void SetShare(std::size_t tensor, const DividedAmong& ranks = {1, 1});
   // Elements of a flat tensor, or of a vector that was given another size. Nothing: they are not
   // known, or follow from the tensor's dimensions.
   [[nodiscard]] std::optional<std::int64_t> ElementsAfter(std::size_t tensor,
@@ -87,6 +91,7 @@ class DividedLayout {
     int cell = 0;                // -1: flat
     std::vector<int> broadcast;  // of dimensions whose stride is 0: as Divisions
     bool share = false;
+    DividedAmong sharing{1, 1};        // ranks
     std::optional<std::size_t> heads;  // the dimension that counts them
     bool several_heads = false;        // not known which
   };
@@ -122,6 +127,8 @@ class DividedLayout {
   [[nodiscard]] static bool IsDividedAt(const View& view, std::size_t dim, const Mark& mark) {
     return CountsHeads(view, mark) ? dim == *view.heads : Reaches(view, dim, mark);
   }
+  // Whether tensors show single parts, too, or not.
+  [[nodiscard]] static bool HasPartsLike(const Marks& marks, const Mark& mark);
   // Without those of ranks, and of their parts, that one dimension of the tensor joins.
   [[nodiscard]] static Marks MarksBesides(const View& view, const Marks& marks);
   // How often it is divided; below 0: of ranks.

@@ -109,14 +109,27 @@ std::optional<std::pair<std::int64_t, std::int64_t>> DividedLayout::FlatPlace(
       return std::pair(*first, *last - *first);
     }
   }
-  // As many shares as before.
   const std::int64_t elements = view.end - view.offset;
   const auto all = FlatAfter(extent_, division);
-  if (!all || extent_ % elements != 0 || view.offset % elements != 0 ||
-      *all % (extent_ / elements) != 0) {
+  if (!all || extent_ % elements != 0 || view.offset % elements != 0) {
     return std::nullopt;
   }
-  const std::int64_t share = *all / (extent_ / elements);
+  const auto& [from, to] = view.sharing;
+  const std::int64_t shares = extent_ / elements;
+  if (from != to) {  // padding, and which share a rank has, follow from no tensor
+    std::int64_t covered = 0;
+    for (const Cell& cell : cells_) {
+      covered += cell.end - cell.begin;
+    }
+    if (covered != extent_ || view.offset != 0 || shares * to % from != 0) {
+      return std::nullopt;
+    }
+  }
+  const std::int64_t shares_after = shares * to / from;
+  if (*all % shares_after != 0) {
+    return std::nullopt;
+  }
+  const std::int64_t share = *all / shares_after;
   return std::pair(view.offset / elements * share, share);
 }
 

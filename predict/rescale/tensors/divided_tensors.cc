@@ -197,9 +197,9 @@ Status DividedTensors::CheckRelated() const {
   for (const std::size_t at : sums_) {
     if (!seeds_.contains(at) && IsDivided(related_[at])) {
       return BadInput(fmt::format(
-          "node {} ({}): it sums what tensor-parallel ranks divide, and no transfer that is known "
-          "sums their results",
-          related_[at].node, ops_[related_[at].op]));
+          "node {} ({}): it sums what {} ranks divide, and no transfer that is known sums their "
+          "results",
+          related_[at].node, ops_[related_[at].op], Ranks()));
     }
   }
   for (const Related& related : related_) {
@@ -218,9 +218,9 @@ Status DividedTensors::CheckRelated() const {
       if (!size || after.try_emplace(before, *size).first->second != *size) {
         return BadInput(fmt::format(
             "node {} ({}): dimension {} of a tensor [{}] belongs to others that change their size, "
-            "and its own at {} tensor-parallel ranks is not known",
+            "and its own at {} {} ranks is not known",
             related.node, ops_[related.op], place.dim,
-            fmt::join(layout.ShapeOf(place.tensor), ", "), division_.to));
+            fmt::join(layout.ShapeOf(place.tensor), ", "), division_.to, Ranks()));
       }
     }
   }
@@ -238,6 +238,9 @@ Status DividedTensors::Solve() {
     layout.EndAdding();
   }
   PlaceLists();
+  if (experts_) {
+    REPRISE_TRY(PlaceExperts());
+  }
   if (seeds_.empty()) {
     return BadInput(
         "no transfer among tensor-parallel ranks says which tensors they divide: no gather or "
@@ -251,10 +254,12 @@ Status DividedTensors::Solve() {
       }
     }
   }
-  SpreadHeads();
-  REPRISE_TRY(CheckKeyHeads());
-  for (const Place& share : shares_) {
-    storages_.at(share.storage).SetShare(share.tensor);
+  if (!experts_) {  // heads stay
+    SpreadHeads();
+    REPRISE_TRY(CheckKeyHeads());
+  }
+  for (const auto& [place, ranks] : shares_) {
+    storages_.at(place.storage).SetShare(place.tensor, ranks);
   }
   PlaceAllRanks();
   REPRISE_TRY(DivideAll());
@@ -265,13 +270,13 @@ Status DividedTensors::Solve() {
   for (const Related& one : unknown_) {
     if (IsDivided(one)) {
       return BadInput(
-          fmt::format("node {} ({}): it works on a tensor that tensor-parallel ranks divide, in a "
-                      "way that is not known of this operator",
-                      one.node, ops_[one.op]));
+          fmt::format("node {} ({}): it works on a tensor that {} ranks divide, in a way that is "
+                      "not known of this operator",
+                      one.node, ops_[one.op], Ranks()));
     }
   }
   for (const std::size_t at : vocabularies_) {
-    if (IsDivided(related_[at])) {
+    if (!experts_ && IsDivided(related_[at])) {  // those of experts are no vocabulary
       const Place& place = related_[at].places[0];
       rows_.insert(storages_.at(place.storage).ShapeOf(place.tensor)[place.dim]);
     }

@@ -1,5 +1,6 @@
 // Tensors that tensor-parallel ranks divide among them: matrices by columns or rows, heads, the
-// vocabulary, with sequence parallelism tokens; and what is computed from them.
+// vocabulary, with sequence parallelism tokens; and what is computed from them. Also those that
+// expert-parallel ranks divide: matrices of experts.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,14 @@
 #include "et_schema/node.h"
 #include "predict/rescale/tensors/divided_among.h"
 #include "predict/rescale/tensors/divided_layout.h"
+#include "predict/rescale/tensors/expert_seeds.h"
 #include "predict/rescale/tensors/rank_lists.h"
 #include "predict/rescale/tensors/same_dimensions.h"
 
 namespace reprise {
+
+// Of a transfer: the ranks that divide tensors, those that hold the same experts, or others.
+enum class AmongWhom : std::uint8_t { kDividing, kReplicas, kOthers };
 
 // Found in a rank's nodes: Collect each of them, in order; Solve; then Change each.
 //
@@ -33,9 +38,14 @@ class DividedTensors {
   // `kv_heads`: of keys and values in the whole model; 0: not given.
   DividedTensors(const DividedAmong& division, std::int64_t kv_heads)
       : division_(division), kv_heads_(kv_heads), lists_(division) {}
+  // Of experts; `replicas`: ranks that hold the same ones.
+  DividedTensors(const DividedAmong& division, const DividedAmong& replicas)
+      : division_(division), kv_heads_(0), lists_(division), replicas_(replicas) {
+    experts_.emplace();
+  }
 
-  // `among`: a transfer of these ranks.
-  void Collect(const Node& node, bool among);
+  // `group`: ranks of a transfer's group, before and after.
+  void Collect(const Node& node, AmongWhom whom, const DividedAmong& group);
   // Bad input: nothing is divided, or something in a way that its operator or size does not allow.
   [[nodiscard]] Status Solve();
   // Gives the node's tensors, and numbers among its arguments that follow from them, their new
@@ -62,6 +72,11 @@ class DividedTensors {
     TensorDesc of;
     std::optional<TensorDesc> as;
     std::uint64_t node = 0;  // id
+  };
+  // What is a rank's part of a buffer, of so many ranks before and after.
+  struct Share {
+    Place place;
+    DividedAmong ranks;
   };
   // What wrote a storage last, and those that wrote what it read.
   struct Written {
@@ -95,6 +110,14 @@ class DividedTensors {
   [[nodiscard]] tl::unexpected<Error> CannotDivide(const Related& related,
                                                    const Place& place) const;
   void PlaceAllRanks();
+  // These in divided_experts.cc.
+  [[nodiscard]] Status PlaceExperts();
+  [[nodiscard]] Status PlaceCounts(std::int64_t storage);
+  [[nodiscard]] Status PlaceGathered(const ExpertSeeds::Gathered& gathered);
+  void Seed(std::int64_t storage, std::size_t tensor, std::size_t dim);
+  [[nodiscard]] std::string_view Ranks() const {
+    return experts_ ? "expert-parallel" : "tensor-parallel";
+  }
   void SpreadSizes();
   [[nodiscard]] Status CheckRelated() const;
   [[nodiscard]] Status DivideAll();
@@ -108,7 +131,7 @@ class DividedTensors {
   RankLists lists_;
   std::vector<WholeBuffer> wholes_;
   std::vector<std::size_t> joins_;  // in related_
-  std::vector<Place> shares_;       // what other ranks have of a buffer, one after the other
+  std::vector<Share> shares_;       // what other ranks have of a buffer, one after the other
   std::vector<Place> ranks_;        // dimensions with a place for each rank
   std::set<std::size_t> seeds_;     // in related_
   std::vector<Written> written_;
@@ -127,6 +150,8 @@ class DividedTensors {
   bool backward_ = false;                        // there is attention's backward pass
   std::vector<std::size_t> vocabularies_;        // in related_: rows that ids count
   std::set<std::int64_t> rows_;                  // their sizes, where they are divided
+  std::optional<ExpertSeeds> experts_;           // of expert-parallel ranks
+  DividedAmong replicas_;                        // of experts
 };
 
 }  // namespace reprise

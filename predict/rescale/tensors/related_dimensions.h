@@ -60,9 +60,11 @@ class RelatedDimensions {
   void Work();
   void ByClass();
   void ElementByElement();
-  // These two in related_products.cc.
+  // These three in related_products.cc.
   void Product();
   void Attention();
+  // Matrices of a grouped product; its other dimensions are not related.
+  void Groups();
   // Dimensions that are left stay in their order, or all of them do, of one element.
   void Reduction();
   void Joined(bool stacked);
@@ -71,6 +73,9 @@ class RelatedDimensions {
   void IdsAndRows(const TensorDesc* ids, const TensorDesc* rows);
   // Samples come first.
   void Losses();
+  void RunningSum();
+  // Entries as often as numbers say.
+  void Repeated();
   // All dimensions but the one along which the operator picks, whose index and result share it.
   void Along(std::string_view name);
   // Rows of x: what follows the first dimension stays.

@@ -9,7 +9,10 @@ void RelatedDimensions::Product() {
   const TensorDesc* const rows = places_.Tensor(call_, "rows");
   const TensorDesc* const b = rows != nullptr ? rows : places_.Tensor(call_, "b");
   const TensorDesc* const y = call_.OutputTensor(0);
-  if (a == nullptr || b == nullptr || y == nullptr || places_.Has("ends")) {
+  if (places_.Has("ends")) {
+    return Groups();
+  }
+  if (a == nullptr || b == nullptr || y == nullptr) {
     return Unknown();
   }
   const TensorDesc* addend = places_.Tensor(call_, "addend");
@@ -56,6 +59,21 @@ void RelatedDimensions::Product() {
     }
     Same(std::move(m));
   }
+}
+
+void RelatedDimensions::Groups() {
+  SameDimension groups;
+  Put(groups, places_.Tensor(call_, "ends"), 0);
+  for (const TensorDesc* const tensor : Direct()) {
+    if (!groups.empty() && tensor->shape.size() == 3) {
+      Put(groups, tensor, 0);
+    }
+  }
+  if (groups.size() > 1) {
+    found_.groups = found_.all.size();
+    Same(std::move(groups));
+  }
+  Unknown();
 }
 
 void RelatedDimensions::Attention() {

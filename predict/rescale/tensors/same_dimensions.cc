@@ -104,6 +104,10 @@ void RelatedDimensions::Work() {
     Indexed();
   } else if (name.starts_with("fsdp::") || IsCopyOut(node_)) {
     Unknown();  // whole parameters of parts that other ranks divide
+  } else if (name == "aten::cumsum") {
+    RunningSum();
+  } else if (name == "aten::repeat_interleave") {
+    Repeated();
   } else if (name == "aten::bincount") {
     // Each result counts among all ids.
   } else {
@@ -268,6 +272,26 @@ void RelatedDimensions::Losses() {
     return one.tensor->shape[0] != samples[0].tensor->shape[0];
   });
   Same(std::move(samples));
+}
+
+void RelatedDimensions::RunningSum() {
+  const TensorDesc* const x = call_.InputTensor(0);
+  const TensorDesc* const y = call_.OutputTensor(0);
+  if (x == nullptr || y == nullptr) {
+    return Unknown();
+  }
+  Aligned({x, y});
+}
+
+void RelatedDimensions::Repeated() {
+  const TensorDesc* const x = call_.InputTensor(0);
+  const TensorDesc* const times = call_.InputTensor(1);
+  found_.rows_by_numbers =
+      x != nullptr && times != nullptr && x->shape.size() == 1 && x->shape == times->shape;
+  if (found_.rows_by_numbers) {
+    Aligned({x, times});
+  }
+  Unknown();
 }
 
 void RelatedDimensions::Along(std::string_view name) {

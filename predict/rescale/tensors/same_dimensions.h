@@ -37,6 +37,10 @@ struct SameDimensions {
   std::optional<std::size_t> heads;
   // The indices of those that the operator needs whole.
   std::vector<std::size_t> whole;
+  // The index of the one that a grouped product has a matrix for each of.
+  std::optional<std::size_t> groups;
+  // Numbers, which are no sizes, say how many rows its result has.
+  bool rows_by_numbers = false;
   // The index of the one that ids count: rows of a table.
   std::optional<std::size_t> counted;
   // The operator computes each element of a result from those at the same place, or is linear in
