@@ -1,4 +1,5 @@
-// Tests over many layouts or calls take every n-th of them; with REPRISE_LONG=1 all (scripts/test --long).
+// Tests over many layouts or calls take every n-th of them; with REPRISE_LONG=1 all (scripts/test
+// --long).
 #pragma once
 
 #include <cstddef>

@@ -260,7 +260,8 @@ struct Workload {
   [[nodiscard]] bool EndsOnOneStage() const;
   // Whether a stage sends both hidden states and gradients to one other stage.
   [[nodiscard]] bool DirectionsMeet() const;
-  // Layers of each chunk of a stage, through the model (NumberOfChunk): pp * virtual_stages numbers.
+  // Layers of each chunk of a stage, by its number in the model (NumberOfChunk): as many as pp *
+  // virtual_stages.
   [[nodiscard]] std::vector<std::int64_t> LayersOfChunks() const;
   bool operator==(const Workload&) const = default;
 };
