@@ -78,7 +78,9 @@ Result<WidenedMesh> WidenExperts(const RankMesh& mesh, const ExpertAxes& axes,
     }
   }
   const std::string numbers =
-      possible.empty() ? "no other number does" : fmt::format("give {}", fmt::join(possible, ", "));
+      possible.empty()
+          ? "no other number does"
+          : fmt::format("give {}, if it divides the experts, too", fmt::join(possible, ", "));
   if (expert_parallel == before) {
     return UsageError(
         fmt::format("--ep {}: the set has as many expert-parallel ranks already", before));

@@ -80,6 +80,15 @@ bool IsThatGeneratedOfExperts(const GeneratedJob& layout, std::int64_t from, std
   return true;
 }
 
+// Layers' experts are in one buffer that no node shows as a whole.
+TEST(ExpertRanks, OfLayersInOneBufferAreDividedEach) {
+  const GeneratedJob layout{
+      .preset = "qwen3-moe-small", .options = {{"zero", "0"}}, .layers = 4, .ffn = 64};
+  for (const auto& [from, to] : {std::pair(2, 4), std::pair(4, 2)}) {
+    EXPECT_TRUE(IsThatGeneratedOfExperts(layout, from, to));
+  }
+}
+
 TEST(ExpertRanks, AreThoseGeneratedInThatNumber) {
   int compared = 0, number = 0;
   for (const GeneratedJob& layout : EveryNth(JobsOfExperts(), 5)) {

@@ -31,7 +31,7 @@ struct GeneratedJob {
   // 0: those of the preset.
   std::int64_t layers = 0;
   std::int64_t heads = 0, kv_heads = 0, tp = 0;
-  std::int64_t experts = 0;
+  std::int64_t experts = 0, ffn = 0;
   bool grouped_experts = false, separate_experts = false;
   std::int64_t micro_batch = 1;  // samples
 
@@ -65,6 +65,7 @@ inline bool MakeSet(const GeneratedJob& layout, std::int64_t dp, std::int64_t mi
     return false;
   }
   ModelShape& model = workload->model;
+  model.ffn = layout.ffn > 0 ? layout.ffn : model.ffn;
   model.layers = layout.layers > 0 ? layout.layers : model.layers;
   model.heads = layout.heads > 0 ? layout.heads : model.heads;
   model.kv_heads = layout.kv_heads > 0 ? layout.kv_heads : model.kv_heads;

@@ -28,7 +28,7 @@ std::size_t DividedLayout::Add(const TensorDesc& tensor) {
 // Where no tensors of several dimensions overlap unless one is within the other, the largest ones
 // are cells, and so are tensors of one dimension between them. Others of one dimension join cells,
 // or are a share of them.
-void DividedLayout::EndAdding() {
+void DividedLayout::EndAdding(bool always_apart) {
   struct Interval {
     bool flat = false;
     std::int64_t begin = 0, end = 0;
@@ -48,7 +48,7 @@ void DividedLayout::EndAdding() {
     const std::int64_t elements = one.end - one.begin;
     return std::tuple(one.flat, one.flat ? elements : -elements, one.begin);
   });
-  bool apart = std::ranges::any_of(intervals, &Interval::flat);
+  bool apart = always_apart || std::ranges::any_of(intervals, &Interval::flat);
   for (const Interval& one : intervals) {
     const auto touched = std::ranges::find_if(
         cells_, [&one](const Cell& cell) { return cell.begin < one.end && one.begin < cell.end; });

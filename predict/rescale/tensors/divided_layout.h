@@ -24,7 +24,9 @@ class DividedLayout {
  public:
   // Of a tensor with the same offset, shape and strides: the same number.
   std::size_t Add(const TensorDesc& tensor);
-  void EndAdding();
+  // `always_apart`: tensors that do not overlap are divided each on its own, even where no vector
+  // joins them.
+  void EndAdding(bool always_apart = false);
   // All tensors show one another's elements.
   void JoinCells();
   [[nodiscard]] std::size_t size() const { return views_.size(); }

@@ -235,7 +235,8 @@ Status DividedTensors::Solve() {
     RelateParts(buffer);
   }
   for (auto& [storage, layout] : storages_) {
-    layout.EndAdding();
+    // Layers' experts are in one buffer, of which a step may show no whole.
+    layout.EndAdding(experts_.has_value());
   }
   PlaceLists();
   if (experts_) {
