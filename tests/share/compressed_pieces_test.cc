@@ -10,6 +10,7 @@
 #include <random>
 
 #include "core/file_descriptor.h"
+#include "core/temporary_output.h"
 #include "tests/core/thread_processes.h"
 #include "tests/et_schema/scratch_directory.h"
 
@@ -36,7 +37,7 @@ std::string SomeBytes(std::size_t size) {
 std::string Compressed(const std::string& bytes, int count, std::size_t by) {
   const ScratchDirectory scratch;
   const std::string output = scratch.File("output");
-  std::ofstream{output};
+  EXPECT_TRUE(WriteTextFile(output, ""));
   OnProcesses(count, [&](Processes& processes) {
     const std::string own = scratch.File(std::to_string(processes.index()));
     const FileDescriptor file(::open(own.c_str(), O_RDWR | O_CREAT, 0600));
