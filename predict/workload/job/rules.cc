@@ -325,8 +325,8 @@ std::vector<std::int64_t> Workload::LayersOfChunks() const {
   }
   std::vector<std::int64_t> layers(chunks, model.layers / static_cast<std::int64_t>(chunks));
   for (std::size_t i = 0; !given.empty() && i < chunks; ++i) {
-    const std::int64_t stage = StageOfChunk(*this, static_cast<std::int64_t>(i));
-    layers[i] = given[static_cast<std::size_t>(stage)] / virtual_stages;
+    const auto stage = static_cast<std::size_t>(StageOfChunk(*this, static_cast<std::int64_t>(i)));
+    layers[i] = given[stage % given.size()] / virtual_stages;  // it may not be checked yet
   }
   return layers;
 }
